@@ -1,0 +1,302 @@
+/*===- abi.h - what a compiled program and its host agree on ------*- C -*-===*
+ *
+ * Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+ * See LICENSE for license information.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The binary interface between a program compiled by kvc and whoever runs it.
+ * A program exports one symbol, `kvc_program_query` (or
+ * `<name>_program_query` with --program-name=<name>). It needs no symbol from
+ * anyone: the runtime comes in as a table of function pointers.
+ *
+ * Every structure that crosses the interface starts with its size or sits in
+ * one that does. Plain C, no other header of kvc, LLVM or MLIR.
+ *===----------------------------------------------------------------------===*/
+#ifndef KVC_RT_ABI_H
+#define KVC_RT_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define KVC_ABI_ASSERT(cond, text) static_assert(cond, text)
+#else
+#define KVC_ABI_ASSERT(cond, text) _Static_assert(cond, text)
+#endif
+
+#define KVC_ABI_VERSION 1u
+#define KVC_MAX_RANK 6       /**< Largest rank of a tensor argument. */
+#define KVC_MAX_COMPONENTS 8 /**< Largest number of components of a cache. */
+#define KVC_MAX_NAME 16      /**< Bytes of a component name, NUL included. */
+
+/*===--- Statuses ---------------------------------------------------------===*/
+
+/** What a call came to. Anything but KVC_STATUS_OK leaves the state of the
+ *  callee as it was; the text is in kvc_last_message() of the runtime. */
+typedef int32_t kvc_status_t;
+enum {
+  KVC_STATUS_OK = 0,
+  KVC_STATUS_INVALID_ARGUMENT = 1, /**< An argument breaks a stated rule. */
+  KVC_STATUS_OUT_OF_MEMORY = 2,    /**< No memory, or no free page. */
+  KVC_STATUS_NOT_FOUND = 3,        /**< No such function, sequence, symbol. */
+  KVC_STATUS_MISMATCH = 4,         /**< ABI version or cache fingerprint. */
+  KVC_STATUS_UNSUPPORTED = 5,      /**< Legal, but not on this path. */
+  KVC_STATUS_INTERNAL = 6          /**< A fault of kvc; please report it. */
+};
+
+/*===--- Element types and layouts ----------------------------------------===*/
+
+/** Element types. The numbers are part of the interface. */
+typedef int32_t kvc_dtype_t;
+enum {
+  KVC_DTYPE_F32 = 1,
+  KVC_DTYPE_F16 = 2,
+  KVC_DTYPE_BF16 = 3,
+  KVC_DTYPE_F8E4M3FN = 4,
+  KVC_DTYPE_F8E5M2 = 5,
+  KVC_DTYPE_I8 = 6,
+  KVC_DTYPE_I4 = 7,
+  KVC_DTYPE_I32 = 8,
+  KVC_DTYPE_I64 = 9
+};
+
+/** Physical order of the elements of one page of one component.
+ *
+ *  With P tokens a page, H KV heads, width W, element pairs of p (2 for bf16,
+ *  1 for f16 and f32):
+ *  - ROW_MAJOR: element (token, head, w) at
+ *    token * token_stride + head * head_stride + w; P >= 1. Covers NHD and HND.
+ *  - PACKED_KEY: head * head_stride, then [P/16][W/p][16 tokens][p].
+ *  - PACKED_VALUE: head * head_stride, then [P/p][W][p tokens].
+ *  The packed layouts need P to be a multiple of 16. */
+typedef int32_t kvc_layout_t;
+enum {
+  KVC_LAYOUT_ROW_MAJOR = 0,
+  KVC_LAYOUT_PACKED_KEY = 1,
+  KVC_LAYOUT_PACKED_VALUE = 2
+};
+
+/*===--- Cache types ------------------------------------------------------===*/
+
+/** One named component of a cache type: `name: heads x width x dtype`. */
+typedef struct kvc_component_type {
+  char name[KVC_MAX_NAME]; /**< NUL-terminated, the rest zero. */
+  int32_t heads;           /**< KV heads, >= 1. */
+  int32_t width;           /**< Elements per head and token, >= 1. */
+  kvc_dtype_t dtype;
+  kvc_layout_t layout;
+} kvc_component_type_t;
+KVC_ABI_ASSERT(sizeof(kvc_component_type_t) == 32, "part of the ABI");
+
+/** `!kvc.cache<page = page_size, ...>`. */
+typedef struct kvc_cache_type {
+  int32_t page_size; /**< Tokens a page, >= 1. */
+  int32_t num_components;
+  kvc_component_type_t components[KVC_MAX_COMPONENTS]; /**< Unused ones zero. */
+} kvc_cache_type_t;
+KVC_ABI_ASSERT(sizeof(kvc_cache_type_t) == 264, "part of the ABI");
+
+/** 64-bit fingerprint of a cache type: FNV-1a over the bytes of the structure
+ *  with unused components and name bytes zero. */
+static inline uint64_t
+kvc_cache_type_fingerprint(const kvc_cache_type_t *type) {
+  const unsigned char *bytes = (const unsigned char *)type;
+  uint64_t hash = 14695981039346656037ull;
+  for (uint64_t i = 0; i < sizeof(*type); ++i)
+    hash = (hash ^ bytes[i]) * 1099511628211ull;
+  return hash;
+}
+
+/*===--- Arguments of a call ----------------------------------------------===*/
+
+/** A strided array, as DLPack describes it; strides count elements. */
+typedef struct kvc_tensor {
+  void *data;
+  int64_t shape[KVC_MAX_RANK];
+  int64_t strides[KVC_MAX_RANK];
+  int32_t rank;
+  kvc_dtype_t dtype;
+} kvc_tensor_t;
+KVC_ABI_ASSERT(sizeof(kvc_tensor_t) == 112, "part of the ABI");
+
+/** Where one component of a cache lies. Strides count *elements*. */
+typedef struct kvc_component_view {
+  void *data;
+  int64_t page_stride;
+  int64_t head_stride;
+  int64_t token_stride; /**< Row-major layouts only. */
+} kvc_component_view_t;
+KVC_ABI_ASSERT(sizeof(kvc_component_view_t) == 32, "part of the ABI");
+
+/** A cache argument. It refers to memory that somebody else owns. */
+typedef struct kvc_cache_view {
+  uint32_t struct_size;
+  uint32_t num_components;
+  uint64_t fingerprint; /**< kvc_cache_type_fingerprint of its type. */
+  int64_t num_pages;
+  kvc_component_view_t components[KVC_MAX_COMPONENTS];
+} kvc_cache_view_t;
+KVC_ABI_ASSERT(sizeof(kvc_cache_view_t) == 280, "part of the ABI");
+
+/** A ragged batch. The new tokens (queries) of sequence i are rows
+ *  query_start[i] .. query_start[i + 1] of every token-indexed tensor, and are
+ *  the last ones of its kv_lens[i] tokens. Its pages are page_ids[first(i) + n]
+ *  where first(i) is page_start[i] (CSR), or i * page_stride if page_start is
+ *  null (padded block table). */
+typedef struct kvc_batch {
+  uint32_t struct_size;
+  int32_t num_sequences;
+  int32_t num_tokens;    /**< New tokens of all sequences. */
+  int32_t max_query_len; /**< Upper bound of the new tokens of a sequence. */
+  int32_t max_kv_len;    /**< Upper bound of kv_lens. */
+  int32_t reserved;
+  const int32_t *query_start; /**< [num_sequences + 1], starts with 0. */
+  const int32_t *kv_lens;     /**< [num_sequences], new tokens included. */
+  const int32_t *page_ids;    /**< [num_page_ids] */
+  const int32_t *page_start;  /**< [num_sequences + 1], or null. */
+  int64_t page_stride;
+  int64_t num_page_ids;
+  const int64_t *slots; /**< [num_tokens]: page id * page size + offset of each
+                             new token; -1 = do not append it. */
+  const int32_t *positions; /**< [num_tokens]: position of each new token. */
+} kvc_batch_t;
+KVC_ABI_ASSERT(sizeof(kvc_batch_t) == 88, "part of the ABI");
+
+/** One call: pointers to the arguments in the order of the function's
+ *  descriptor, inputs first, then results (which the caller allocates). */
+typedef struct kvc_call {
+  uint32_t struct_size;
+  uint32_t num_args;
+  const void *const *args; /**< kvc_tensor_t, kvc_cache_view_t, kvc_batch_t. */
+  void *workspace;         /**< Aligned to 64 bytes. */
+  uint64_t workspace_size; /**< Bytes, at least what `needs` said. */
+} kvc_call_t;
+KVC_ABI_ASSERT(sizeof(kvc_call_t) == 32, "part of the ABI");
+
+/** Upper bounds of the calls that a workspace must serve. */
+typedef struct kvc_bounds {
+  uint32_t struct_size;
+  int32_t max_sequences;
+  int32_t max_tokens; /**< New tokens of the whole batch. */
+  int32_t max_query_len;
+  int32_t max_kv_len;
+  int32_t num_workers; /**< Of the stream: kvc_rt_api.num_workers. */
+} kvc_bounds_t;
+KVC_ABI_ASSERT(sizeof(kvc_bounds_t) == 24, "part of the ABI");
+
+typedef struct kvc_needs {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t workspace_size; /**< Bytes. */
+} kvc_needs_t;
+KVC_ABI_ASSERT(sizeof(kvc_needs_t) == 16, "part of the ABI");
+
+/*===--- A program's descriptor: one flat constant blob -------------------===*/
+
+/** Offsets count bytes from the start of the blob. */
+typedef uint32_t kvc_offset_t;
+
+typedef uint32_t kvc_arg_kind_t;
+enum { KVC_ARG_TENSOR = 1, KVC_ARG_CACHE = 2, KVC_ARG_BATCH = 3 };
+
+#define KVC_DYNAMIC INT64_MIN /**< A dimension or stride known only at run. */
+
+typedef struct kvc_arg_desc {
+  kvc_arg_kind_t kind;
+  uint32_t is_result;
+  int64_t shape[KVC_MAX_RANK];   /**< Tensors; KVC_DYNAMIC where unknown. */
+  int64_t strides[KVC_MAX_RANK]; /**< Tensors; KVC_DYNAMIC = any. */
+  int32_t rank;
+  kvc_dtype_t dtype;
+  uint32_t cache_type; /**< Caches: index into the blob's cache types. */
+  /** Tensors: nonzero when dimension 0 is the batch's number of tokens. */
+  uint32_t rows_are_tokens;
+} kvc_arg_desc_t;
+KVC_ABI_ASSERT(sizeof(kvc_arg_desc_t) == 120, "part of the ABI");
+
+typedef struct kvc_function_desc {
+  kvc_offset_t name; /**< NUL-terminated. */
+  uint32_t num_inputs;
+  uint32_t num_args;  /**< Inputs, then results. */
+  kvc_offset_t args;  /**< kvc_arg_desc_t[num_args] */
+} kvc_function_desc_t;
+KVC_ABI_ASSERT(sizeof(kvc_function_desc_t) == 16, "part of the ABI");
+
+/** Device code of the program. */
+typedef struct kvc_image_desc {
+  kvc_offset_t target; /**< "sm_90a": the architecture that the code is for. */
+  kvc_offset_t data;   /**< PTX text, NUL-terminated. */
+  uint64_t data_size;  /**< Bytes, NUL included. */
+} kvc_image_desc_t;
+KVC_ABI_ASSERT(sizeof(kvc_image_desc_t) == 16, "part of the ABI");
+
+typedef struct kvc_blob {
+  uint32_t magic; /**< KVC_BLOB_MAGIC */
+  uint32_t abi_version;
+  uint64_t size;           /**< Bytes of the whole blob. */
+  kvc_offset_t target;     /**< "x86_64 avx512_bf16", "sm_90a", ... */
+  uint32_t num_functions;
+  kvc_offset_t functions;  /**< kvc_function_desc_t[num_functions] */
+  uint32_t num_cache_types;
+  kvc_offset_t cache_types; /**< kvc_cache_type_t[num_cache_types] */
+  uint32_t num_images;
+  kvc_offset_t images; /**< kvc_image_desc_t[num_images] */
+  uint32_t reserved;
+} kvc_blob_t;
+KVC_ABI_ASSERT(sizeof(kvc_blob_t) == 48, "part of the ABI");
+#define KVC_BLOB_MAGIC 0x5043564bu /* "KVCP" */
+
+typedef struct kvc_rt_api kvc_rt_api_t;
+typedef struct kvc_stream kvc_stream_t; /**< Opaque; belongs to the runtime. */
+
+/** The two entry points of a function of a program. */
+typedef struct kvc_function_entry {
+  /** Bytes of workspace that any call within `bounds` needs. */
+  kvc_status_t (*needs)(const kvc_rt_api_t *rt, const kvc_bounds_t *bounds,
+                        kvc_needs_t *out_needs);
+  /** Checks the arguments, then does or launches the work. Allocates nothing
+   *  and waits for nothing but, on a CPU stream, its own work. */
+  kvc_status_t (*run)(const kvc_rt_api_t *rt, kvc_stream_t *stream,
+                      const kvc_call_t *call);
+} kvc_function_entry_t;
+
+typedef struct kvc_program {
+  uint32_t struct_size;
+  uint32_t abi_version;
+  const kvc_blob_t *blob;
+  const kvc_function_entry_t *entries; /**< [blob->num_functions] */
+} kvc_program_t;
+KVC_ABI_ASSERT(sizeof(kvc_program_t) == 24, "part of the ABI");
+
+/** The one exported symbol. Returns null for an ABI version that it does not
+ *  speak. */
+typedef const kvc_program_t *(*kvc_program_query_fn)(uint32_t abi_version);
+
+/*===--- What a program asks of the runtime -------------------------------===*/
+
+/** A CPU kernel: does item `item` of `params`; `worker` is below num_workers
+ *  and no two items run at once with the same one. */
+typedef void (*kvc_cpu_kernel_fn)(const void *params, int64_t item,
+                                  int32_t worker);
+
+struct kvc_rt_api {
+  uint32_t struct_size;
+  uint32_t abi_version;
+  /** Checks a call against the descriptor of function `function`: kinds,
+   *  dtypes, ranks, shapes, strides, fingerprints, batch arrays, page ids. */
+  kvc_status_t (*check_call)(const kvc_program_t *program, uint32_t function,
+                             const kvc_call_t *call);
+  /** Records `message` for kvc_last_message() and returns `status`. */
+  kvc_status_t (*fail)(kvc_status_t status, const char *message);
+  /** Threads that parallel_for uses on `stream`, >= 1. */
+  int32_t (*num_workers)(kvc_stream_t *stream);
+  /** Runs items 0 .. count - 1 of `kernel` and returns when all are done. */
+  kvc_status_t (*parallel_for)(kvc_stream_t *stream, kvc_cpu_kernel_fn kernel,
+                               const void *params, int64_t count);
+};
+KVC_ABI_ASSERT(sizeof(kvc_rt_api_t) == 40, "part of the ABI");
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KVC_RT_ABI_H */

@@ -1,0 +1,180 @@
+/*===- runtime.h - page pools, sequences, batches, calls ----------*- C -*-===*
+ *
+ * Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+ * See LICENSE for license information.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The runtime of kvc: owns devices, page pools, sequences and batches, and
+ * runs compiled programs (kvc-rt/abi.h).
+ *
+ * Every fallible call is a transaction: it succeeds whole, or returns a status,
+ * leaves a message in kvc_last_message() and changes nothing, its out_
+ * parameters included. `create` gives one reference owned by the caller,
+ * `release` drops it (null is allowed), an accessor gives none. Handles are
+ * checked: a stale or foreign one is an error, not a crash.
+ *
+ * Threads: each object may be used from several threads; calls on one object
+ * are serialised inside. A view stays valid until the object it came from is
+ * released, and the caller keeps a pool, and the sequences of a batch, alive
+ * and unchanged while a call reads them.
+ *===----------------------------------------------------------------------===*/
+#ifndef KVC_RT_RUNTIME_H
+#define KVC_RT_RUNTIME_H
+
+#include "kvc-rt/abi.h"
+
+#if defined(__GNUC__)
+#define KVC_RT_API __attribute__((visibility("default")))
+#else
+#define KVC_RT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of the runtime, such as "0.1.0". */
+KVC_RT_API const char *kvc_runtime_version(void);
+
+/** Message of the last call that failed on this thread; never null, valid until
+ *  the next call on this thread. */
+KVC_RT_API const char *kvc_last_message(void);
+
+/** Name of a status, such as "invalid argument"; never null. */
+KVC_RT_API const char *kvc_status_name(kvc_status_t status);
+
+/** Bytes of one element; 0 for i4 and unknown numbers. */
+KVC_RT_API int32_t kvc_dtype_size(kvc_dtype_t dtype);
+/** Name of an element type as MLIR spells it ("bf16"), "?" if unknown. */
+KVC_RT_API const char *kvc_dtype_name(kvc_dtype_t dtype);
+
+/** The table that programs are given. One for the whole process. */
+KVC_RT_API const kvc_rt_api_t *kvc_runtime_api(void);
+
+/*===--- Streams ----------------------------------------------------------===*/
+
+/** Creates a CPU stream with `num_threads` workers, the calling thread among
+ *  them; 0 means one per online CPU. A call on it returns when its work is
+ *  done. Idle workers spin for a moment, then sleep. */
+KVC_RT_API kvc_status_t kvc_stream_create_cpu(int32_t num_threads,
+                                              kvc_stream_t **out_stream);
+KVC_RT_API void kvc_stream_release(kvc_stream_t *stream);
+KVC_RT_API int32_t kvc_stream_num_workers(kvc_stream_t *stream);
+
+/*===--- Page pools -------------------------------------------------------===*/
+
+typedef struct kvc_pool kvc_pool_t;
+
+enum {
+  /** Fills new and freed pages with NaN (bytes 0xFF), so that a read of a slot
+   *  that no sequence owns shows in the result. */
+  KVC_POOL_DEBUG_FILL = 1u << 0
+};
+
+typedef struct kvc_pool_options {
+  uint32_t struct_size;
+  uint32_t flags;           /**< KVC_POOL_... */
+  int64_t num_pages;        /**< >= 1 */
+  int32_t num_layers;       /**< >= 1; all layers share the block tables. */
+  int32_t reserved;
+  uint64_t page_order_seed; /**< 0: pages are handed out in order; otherwise
+                                 in an order shuffled with this seed. */
+} kvc_pool_options_t;
+KVC_ABI_ASSERT(sizeof(kvc_pool_options_t) == 32, "part of the ABI");
+
+/** Creates a pool of pages for a cache of type `type`. Memory is reserved
+ *  lazily: a page that was never handed out costs none, unless debug fill is
+ *  on. Page n of a layer is contiguous: component by component in the order
+ *  of the type, each [heads][page_size][width] (row-major: HND), or the packed
+ *  image; each component starts at a multiple of 64 bytes. */
+KVC_RT_API kvc_status_t kvc_pool_create(const kvc_cache_type_t *type,
+                                        const kvc_pool_options_t *options,
+                                        kvc_pool_t **out_pool);
+/** Releases the pool and all its sequences. */
+KVC_RT_API void kvc_pool_release(kvc_pool_t *pool);
+
+/** The cache argument of layer `layer` (0 .. num_layers - 1). */
+KVC_RT_API kvc_status_t kvc_pool_view(kvc_pool_t *pool, int32_t layer,
+                                      kvc_cache_view_t *out_view);
+
+typedef struct kvc_pool_stats {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int64_t total_pages;
+  int64_t free_pages;
+  int64_t used_pages;
+  int64_t used_tokens;    /**< Tokens of all sequences. */
+  int64_t bytes_per_page; /**< One layer, all components. */
+} kvc_pool_stats_t;
+KVC_ABI_ASSERT(sizeof(kvc_pool_stats_t) == 48, "part of the ABI");
+KVC_RT_API kvc_status_t kvc_pool_stats(kvc_pool_t *pool,
+                                       kvc_pool_stats_t *out_stats);
+
+/*===--- Sequences --------------------------------------------------------===*/
+
+/** A sequence of one pool; 0 is never one. Not reused after it is freed. */
+typedef uint64_t kvc_sequence_t;
+
+/** Creates an empty sequence. */
+KVC_RT_API kvc_status_t kvc_sequence_create(kvc_pool_t *pool,
+                                            kvc_sequence_t *out_sequence);
+/** Extends `sequence` by `num_tokens` >= 0 slots, taking pages as needed; their
+ *  contents come from a program's kvc.append. With too few free pages nothing
+ *  changes and the status is KVC_STATUS_OUT_OF_MEMORY. */
+KVC_RT_API kvc_status_t kvc_sequence_append(kvc_pool_t *pool,
+                                            kvc_sequence_t sequence,
+                                            int32_t num_tokens);
+/** Frees the sequence and gives its pages back. */
+KVC_RT_API kvc_status_t kvc_sequence_free(kvc_pool_t *pool,
+                                          kvc_sequence_t sequence);
+/** Tokens in the sequence. */
+KVC_RT_API kvc_status_t kvc_sequence_length(kvc_pool_t *pool,
+                                            kvc_sequence_t sequence,
+                                            int32_t *out_length);
+/** Copies up to `capacity` page ids of the sequence to `out_pages` (may be null
+ *  with capacity 0) and stores how many it has in `out_count`. */
+KVC_RT_API kvc_status_t kvc_sequence_pages(kvc_pool_t *pool,
+                                           kvc_sequence_t sequence,
+                                           int32_t *out_pages, int32_t capacity,
+                                           int32_t *out_count);
+
+/*===--- Batches ----------------------------------------------------------===*/
+
+typedef struct kvc_batch_object kvc_batch_object_t;
+
+/** Makes a batch of `num_sequences` >= 0 sequences, the last query_lens[i]
+ *  tokens of each being new: `query_lens` and `sequences` are
+ *  [num_sequences]. It is a snapshot: make a new one after append. A sequence
+ *  may occur once. */
+KVC_RT_API kvc_status_t kvc_batch_create(kvc_pool_t *pool,
+                                         const kvc_sequence_t *sequences,
+                                         const int32_t *query_lens,
+                                         int32_t num_sequences,
+                                         kvc_batch_object_t **out_batch);
+KVC_RT_API void kvc_batch_release(kvc_batch_object_t *batch);
+/** The batch argument; valid until release. */
+KVC_RT_API const kvc_batch_t *kvc_batch_view(const kvc_batch_object_t *batch);
+
+/*===--- Calls ------------------------------------------------------------===*/
+
+/** Calls `query` and checks what it returns: versions, sizes, blob. */
+KVC_RT_API kvc_status_t kvc_program_load(kvc_program_query_fn query,
+                                         const kvc_program_t **out_program);
+/** Finds a function by name. */
+KVC_RT_API kvc_status_t kvc_program_find(const kvc_program_t *program,
+                                         const char *name,
+                                         uint32_t *out_function);
+/** Descriptor of a function; null for an index out of range. */
+KVC_RT_API const kvc_function_desc_t *
+kvc_program_function(const kvc_program_t *program, uint32_t function);
+/** Runs a function with `args` (inputs, then results; see kvc_call_t) in the
+ *  stream's own workspace, which grows as needed. */
+KVC_RT_API kvc_status_t kvc_program_run(const kvc_program_t *program,
+                                        uint32_t function, kvc_stream_t *stream,
+                                        const void *const *args,
+                                        uint32_t num_args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KVC_RT_RUNTIME_H */
