@@ -1,0 +1,104 @@
+//===- Program.cpp - loading and running programs -------------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A program is constant data and code that somebody else owns; the runtime
+// keeps nothing about it.
+//===----------------------------------------------------------------------===//
+#include "CheckCall.h"
+#include "Descriptor.h"
+#include "Stream.h"
+
+#include <cstring>
+
+using namespace kvc::rt;
+
+/// Runs a checked function while the calling thread has `stream` to itself.
+static kvc_status_t runOnStream(const kvc_program_t *program, uint32_t function,
+                                kvc_stream_t *handle, Stream &stream,
+                                kvc_call_t &call) {
+  const kvc_function_entry_t &entry = program->entries[function];
+  kvc_bounds_t bounds;
+  KVC_RETURN_IF_FAILED(computeBounds(program, function, call, bounds));
+  bounds.num_workers = stream.pool.getNumWorkers();
+  kvc_needs_t needs = {};
+  needs.struct_size = sizeof(needs);
+  KVC_RETURN_IF_FAILED(entry.needs(kvc_runtime_api(), &bounds, &needs));
+
+  if (Scope::isInside(&stream))
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "function '%s': a call inside a call on the same stream would "
+                "wait for itself",
+                getName(program->blob, function));
+  std::lock_guard<std::mutex> lock(stream.callMutex);
+  Scope inside(&stream);
+  KVC_RETURN_IF_FAILED(stream.growWorkspace(needs.workspace_size));
+  call.workspace = stream.getWorkspace();
+  call.workspace_size = needs.workspace_size;
+  return entry.run(kvc_runtime_api(), handle, &call);
+}
+
+extern "C" {
+
+kvc_status_t kvc_program_load(kvc_program_query_fn query,
+                              const kvc_program_t **out_program) {
+  return guarded("kvc_program_load", [&]() -> kvc_status_t {
+    if (!query || !out_program)
+      return fail(KVC_STATUS_INVALID_ARGUMENT, "expected %s, got null",
+                  !query ? "query" : "out_program");
+    const kvc_program_t *program = query(KVC_ABI_VERSION);
+    if (!program)
+      return fail(KVC_STATUS_MISMATCH,
+                  "expected a program that speaks ABI version %u, got one that "
+                  "does not",
+                  KVC_ABI_VERSION);
+    KVC_RETURN_IF_FAILED(checkProgram(program));
+    *out_program = program;
+    return KVC_STATUS_OK;
+  });
+}
+
+kvc_status_t kvc_program_find(const kvc_program_t *program, const char *name,
+                              uint32_t *out_function) {
+  KVC_RETURN_IF_FAILED(checkHeaders(program));
+  if (!name || !out_function)
+    return fail(KVC_STATUS_INVALID_ARGUMENT, "expected %s, got null",
+                !name ? "name" : "out_function");
+  for (uint32_t i = 0; i < program->blob->num_functions; ++i) {
+    if (std::strcmp(getName(program->blob, i), name) == 0) {
+      *out_function = i;
+      return KVC_STATUS_OK;
+    }
+  }
+  return fail(KVC_STATUS_NOT_FOUND,
+              "expected a function of the program, got '%s', which it does not "
+              "have",
+              name);
+}
+
+const kvc_function_desc_t *kvc_program_function(const kvc_program_t *program,
+                                                uint32_t function) {
+  if (checkFunction(program, function))
+    return nullptr;
+  return &getFunction(program->blob, function);
+}
+
+kvc_status_t kvc_program_run(const kvc_program_t *program, uint32_t function,
+                             kvc_stream_t *stream, const void *const *args,
+                             uint32_t num_args) {
+  return guarded("kvc_program_run", [&]() -> kvc_status_t {
+    KVC_RETURN_IF_FAILED(checkFunction(program, function));
+    std::shared_ptr<Stream> object = getStreams().find(stream);
+    if (!object)
+      return KVC_STATUS_INVALID_ARGUMENT;
+    kvc_call_t call = {};
+    call.struct_size = sizeof(call);
+    call.num_args = num_args;
+    call.args = args;
+    return runOnStream(program, function, stream, *object, call);
+  });
+}
+
+} // extern "C"
