@@ -5,12 +5,13 @@ set -euo pipefail
 readonly LLVM_VERSION=22
 readonly LLVM_PREFIX="/usr/lib/llvm-$LLVM_VERSION"
 
-# Debian packages: the build's programs, the compiler's libraries, the tests.
+# Debian packages: the build's programs, the compiler's libraries, the tests. The
+# libraries that LLVM's own CMake files look for besides are not needed, as all
+# programs link LLVM's shared library.
 readonly PACKAGES=(
   ca-certificates ccache cmake g++ git ninja-build
   python3 python3-dev python3-venv
   "libmlir-$LLVM_VERSION-dev" "llvm-$LLVM_VERSION-dev" "mlir-$LLVM_VERSION-tools"
-  libcurl4-openssl-dev libedit-dev libxml2-dev libzstd-dev zlib1g-dev
   "llvm-$LLVM_VERSION-tools" libgtest-dev
 )
 
@@ -39,8 +40,8 @@ environment:
   KVC_BUILD_DIR  folder to build in, instead of build/
   CC, CXX        compilers, instead of gcc and g++
 
-To use another build by hand: 'ninja -C build' builds, 'ninja -C build
-check-kvc' builds and tests.
+By hand, 'ninja -C build' builds, and 'ninja -C build check-kvc' builds and
+runs the tests.
 END
 }
 
@@ -151,19 +152,20 @@ make_venv() {
 # Configures if the command line or the build's place changed; when a
 # CMakeLists.txt changed, ninja does it.
 configure() {
-  local cc="${CC:-gcc}" cxx="${CXX:-g++}" pch_flag=-fpch-preprocess stamp launcher
+  local cc="${CC:-gcc}" cxx="${CXX:-g++}" cxx_flags="${CXXFLAGS:-}" stamp launcher
   # ccache finds what another checkout has built: paths below the source are
   # made relative, and precompiled headers are trusted by their text.
   launcher="env;CCACHE_BASEDIR=$root;CCACHE_NOHASHDIR=1"
   launcher+=";CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
   launcher+=";ccache"
-  [[ "$cxx" != *clang* ]] || pch_flag=
+  # ccache needs this flag of g++ to keep precompiled headers.
+  [[ "$cxx" == *clang* ]] || cxx_flags="-fpch-preprocess${cxx_flags:+ $cxx_flags}"
   local command=(
     cmake -G Ninja -S "$root" -B "$build"
     -DCMAKE_BUILD_TYPE=Release
     "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_CXX_COMPILER=$cxx"
     "-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher"
-    "-DCMAKE_CXX_FLAGS=$pch_flag ${CXXFLAGS:-}"
+    "-DCMAKE_CXX_FLAGS=$cxx_flags"
     "-DMLIR_DIR=$LLVM_PREFIX/lib/cmake/mlir"
     "-DPython_EXECUTABLE=$python" "-DPython3_EXECUTABLE=$python"
   )
