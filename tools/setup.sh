@@ -31,7 +31,7 @@ What is done already is skipped, so that a second run takes a second.
   1. Debian packages, by apt-get, if one is missing (as root or by sudo)
   2. Python packages, from tools/requirements.txt into build/venv
   3. CMake, into build/; arguments such as -DKVC_BUILD_COMPILER=OFF are handed
-     on and stay in force in build/ until they are changed
+     on, and hold in build/ until others are given
   4. ninja
 
   -h, --help     print this and stop
@@ -150,9 +150,11 @@ make_venv() {
 # --- CMake and ninja ---------------------------------------------------------
 
 # Configures if the command line or the build's place changed; when a
-# CMakeLists.txt changed, ninja does it.
+# CMakeLists.txt changed, ninja does it. Without arguments, those of the last
+# time hold.
 configure() {
-  local cc="${CC:-gcc}" cxx="${CXX:-g++}" cxx_flags="${CXXFLAGS:-}" stamp launcher
+  local cc="${CC:-gcc}" cxx="${CXX:-g++}" cxx_flags="${CXXFLAGS:-}" launcher
+  local stamp="$build/kvc-configure-stamp" arguments=("$@") line
   # ccache finds what another checkout has built: paths below the source are
   # made relative, and precompiled headers are trusted by their text.
   launcher="env;CCACHE_BASEDIR=$root;CCACHE_NOHASHDIR=1"
@@ -169,15 +171,20 @@ configure() {
     "-DMLIR_DIR=$LLVM_PREFIX/lib/cmake/mlir"
     "-DPython_EXECUTABLE=$python" "-DPython3_EXECUTABLE=$python"
   )
-  stamp="${command[*]}"
-  if [[ $# -eq 0 && -e "$build/build.ninja" &&
-    "$(cat "$build/kvc-configure-stamp" 2>/dev/null)" == "$stamp" ]]; then
+  if (($# == 0)) && [[ -e "$build/kvc-configure-arguments" ]]; then
+    mapfile -t arguments <"$build/kvc-configure-arguments"
+  fi
+  line="$(printf '%q ' "${command[@]}" "${arguments[@]}")"
+  if [[ -e "$build/build.ninja" && "$(cat "$stamp" 2>/dev/null)" == "$line" ]]; then
     return 0
   fi
   forget_moved_build
-  rm -f -- "$build/kvc-configure-stamp"
-  "${command[@]}" "$@"
-  printf '%s\n' "$stamp" >"$build/kvc-configure-stamp"
+  rm -f -- "$stamp"
+  "${command[@]}" "${arguments[@]}"
+  printf '%s\n' "$line" >"$stamp"
+  if ((${#arguments[@]} > 0)); then
+    printf '%s\n' "${arguments[@]}" >"$build/kvc-configure-arguments"
+  fi
 }
 
 # CMake refuses a cache that was written for another source or build folder.
@@ -218,7 +225,10 @@ main() {
   mkdir -p -- "$build"
   # Two set-ups in one folder take turns.
   exec 9>"$build/.setup-lock"
-  flock 9
+  flock --nonblock 9 || {
+    say "waiting for another set-up in $build"
+    flock 9
+  }
   step python make_venv
   step configure configure "$@"
   step build compile

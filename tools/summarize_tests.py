@@ -9,6 +9,7 @@ Ends with status 0 only if no test failed and at least one passed.
 
 import argparse
 import json
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
@@ -66,6 +67,15 @@ def read_lit(suite, path):
             suite.failed.append(f"{name} ({code.lower()})")
 
 
+def junit_skip_reason(element):
+    """Returns why a test was left out, without the place that GoogleTest names."""
+    reason = " ".join((element.get("message") or "").split())
+    reason = re.sub(r"^\S+:\d+ ", "", reason)
+    if element.get("type") == "pytest.xfail":
+        return "expected to fail, and does" + (f": {reason}" if reason else "")
+    return reason or "no reason given"
+
+
 def read_junit(suite, path):
     """Adds the tests in a file of JUnit's XML format to `suite`."""
     for case in ElementTree.parse(path).getroot().iter("testcase"):
@@ -74,8 +84,7 @@ def read_junit(suite, path):
         if case.find("failure") is not None or case.find("error") is not None:
             suite.failed.append(name)
         elif skipped is not None:
-            reason = " ".join((skipped.get("message") or "").split())
-            suite.skipped.append((name, reason or "no reason given"))
+            suite.skipped.append((name, junit_skip_reason(skipped)))
         elif case.get("status") == "notrun":
             suite.skipped.append((name, "disabled in its source"))
         else:
