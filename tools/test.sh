@@ -106,8 +106,19 @@ run_unit_tests() {
     [[ -x "$program" ]] || continue
     name="$(basename "$program")"
     run_suite "$name" junit "$results/$name.xml" \
-      limited "$program" --gtest_brief=1 "--gtest_output=xml:$results/$name.xml"
+      run_unit_program "$program" "--gtest_output=xml:$results/$name.xml"
   done
+}
+
+# Runs a GoogleTest program and prints what it does, less the tests that pass:
+# of one that crashes, the last line names the test.
+run_unit_program() {
+  limited "$@" 2>&1 | awk '
+    /^\[ RUN / { held = $0; next }
+    /^\[       OK \]|^\[-----|^$/ { held = ""; next }
+    held { print held; held = "" }
+    { print }
+    END { if (held) print held }'
 }
 
 run_python_tests() {
