@@ -1,0 +1,114 @@
+//===- Passes.td - conversions from the kvc dialect --------*- tablegen -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVC_CONVERSION_PASSES
+#define KVC_CONVERSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// KVCToLoops
+//===----------------------------------------------------------------------===//
+
+def DecomposePass : Pass<"kvc-decompose", "::mlir::ModuleOp"> {
+  let summary = "replace every kvc op by its definition as loops";
+  let description = [{
+    Decomposes the operations of the dialect into `scf`, `arith`, `math`,
+    `tensor` and `memref` loops over sequences, heads, queries and keys: two
+    passes over the keys, no score matrix. This text is the meaning of the
+    operations; every optimised path is compared with it.
+
+    A cache argument becomes one memref per component, a batch argument one
+    memref per array.
+  }];
+  let options = [
+    Option<"precision", "precision", "std::string", "\"f32\"",
+           "type of scores and sums: f32 or f64">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::bufferization::BufferizationDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// KVCToCPU
+//===----------------------------------------------------------------------===//
+
+def ConvertKVCToCPUPass : Pass<"convert-kvc-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "generate CPU kernels and the host code that runs them";
+  let description = [{
+    Replaces every public function of kvc operations by kernels on explicit
+    register tiles of 1-D vectors, and by the functions `needs` and `run` of the
+    host ABI (`kvc-rt/abi.h`). Attention needs a `#kvc.cpu_schedule`.
+  }];
+  let options = [
+    Option<"tier", "tier", "std::string", "\"plain\"",
+           "avx512_bf16, avx512, avx2 or plain">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::x86vector::X86VectorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// KVCToNVVM
+//===----------------------------------------------------------------------===//
+
+def ConvertKVCToNVVMPass : Pass<"convert-kvc-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "generate GPU kernels on the nvvm dialect";
+  let description = [{
+    Replaces every public function of kvc operations by kernels in a
+    `gpu.module`. Attention needs a `#kvc.gpu_schedule`. What has no kernel yet is
+    refused with the reason.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def VerifyNVVMPass : Pass<"kvc-verify-nvvm", "::mlir::ModuleOp"> {
+  let summary = "refuse device code that is known to miscompile or abort";
+  let description = [{
+    Walks the kernels of a module before they become PTX, and refuses the
+    constructs that LLVM 22 compiles to wrong code without a word, or on which it
+    ends the process. Each message says what to write instead.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// KVCToHost
+//===----------------------------------------------------------------------===//
+
+def WrapDefinitionPass : Pass<"kvc-wrap-definition", "::mlir::ModuleOp"> {
+  let summary = "give decomposed functions the entry points of the host ABI";
+  let description = [{
+    Runs after the decomposed, bufferised functions have been lowered to the
+    LLVM dialect: adds, for each, the functions `needs` and `run` that take its
+    arguments from a `kvc_call_t` and pass them as memref descriptors.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def BuildProgramPass : Pass<"kvc-build-program", "::mlir::ModuleOp"> {
+  let summary = "add the descriptor and the one exported symbol of a program";
+  let description = [{
+    Reads the module's `kvc.functions` attribute, which the conversions to CPU
+    and host write, and adds the flat descriptor, the table of entry points and
+    the query function of `kvc-rt/abi.h`. All other symbols become private.
+  }];
+  let options = [
+    Option<"programName", "program-name", "std::string", "\"\"",
+           "prefix of the query function: <name>_program_query">,
+    Option<"target", "target", "std::string", "\"\"",
+           "text that says what the code was compiled for">
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // KVC_CONVERSION_PASSES

@@ -1,0 +1,46 @@
+//===- KVC.h - the kvc dialect ----------------------------------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVC_DIALECT_KVC_IR_KVC_H
+#define KVC_DIALECT_KVC_IR_KVC_H
+
+#include "kvc/Dialect/KVC/IR/ScoreInterface.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "kvc/Dialect/KVC/IR/KVCDialect.h.inc"
+#include "kvc/Dialect/KVC/IR/KVCEnums.h.inc"
+#include "kvc/Dialect/KVC/IR/KVCInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kvc/Dialect/KVC/IR/KVCAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "kvc/Dialect/KVC/IR/KVCTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "kvc/Dialect/KVC/IR/KVCOps.h.inc"
+
+namespace kvc {
+
+/// Elements that a packed layout keeps side by side: 2 for bf16, else 1.
+int64_t getPackedPair(mlir::Type elementType);
+
+/// Tokens of one block of a packed key component.
+inline constexpr int64_t kPackedTokens = 16;
+
+} // namespace kvc
+
+#endif // KVC_DIALECT_KVC_IR_KVC_H

@@ -1,0 +1,201 @@
+//===- KVCAttributes.td - attributes of the kvc dialect ----*- tablegen -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVC_ATTRIBUTES
+#define KVC_ATTRIBUTES
+
+include "kvc/Dialect/KVC/IR/KVCDialect.td"
+include "kvc/Dialect/KVC/IR/KVCInterfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class KVC_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<KVC_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Cache components
+//===----------------------------------------------------------------------===//
+
+def KVC_Layout : I32EnumAttr<"Layout", "physical order of the elements of a page", [
+    I32EnumAttrCase<"RowMajor", 0, "row_major">,
+    I32EnumAttrCase<"PackedKey", 1, "packed_key">,
+    I32EnumAttrCase<"PackedValue", 2, "packed_value">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+
+def KVC_ScaleScheme : I32EnumAttr<"ScaleScheme", "what shares one scale", [
+    I32EnumAttrCase<"Tensor", 0, "tensor">,
+    I32EnumAttrCase<"Head", 1, "head">,
+    I32EnumAttrCase<"Token", 2, "token">,
+    I32EnumAttrCase<"Group", 3, "group">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+
+def KVC_ScaleAttr : KVC_Attr<"Scale", "scale"> {
+  let summary = "scales of a quantised cache component";
+  let description = [{
+    `scale<f32, token>`: the element type of the scales, what shares one of them
+    (`tensor`, `head`, `token` = one per token and head, `group = n` = one per n
+    elements along the width), then `static` if it is known before the append
+    instead of computed there, and `zero_point` if the range is not symmetric.
+    Default: `token`.
+  }];
+  let parameters = (ins "::mlir::Type":$elementType, "::kvc::ScaleScheme":$scheme,
+                        "int64_t":$group, "bool":$isStatic, "bool":$zeroPoint);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def KVC_ComponentAttr : KVC_Attr<"Component", "component"> {
+  let summary = "one named component of a cache type";
+  let description = [{
+    `k: 8x128xbf16`, optionally followed by `layout<packed_key>` and
+    `scale<f16, group = 32>`: name, KV heads, width, storage element, physical
+    order within a page, and scales.
+
+    Layouts: `row_major` stores each token's row of `width` elements
+    contiguously; strides come with the cache, so NHD and HND are both this one.
+    `packed_key` and `packed_value` are the images that the CPU kernels read:
+    for P tokens a page and pairs of p elements (p = 2 for bf16, else 1) each
+    head is `[P/16][width/p][16 tokens][p]` or `[P/p][width][p tokens]`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$heads, "int64_t":$width,
+                        "::mlir::Type":$elementType, "::kvc::Layout":$layout,
+                        "::kvc::ScaleAttr":$scale);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Score modifiers
+//===----------------------------------------------------------------------===//
+
+def KVC_CausalAttr : KVC_Attr<"Causal", "causal",
+    [DeclareAttrInterfaceMethods<KVC_ScoreModifierInterface, ["emitKeep", "boundKeep"]>]> {
+  let summary = "a query sees itself and the keys before it";
+  let description = "Bottom-right: the queries are the last `q_len` of `kv_len` tokens.";
+}
+
+def KVC_WindowAttr : KVC_Attr<"Window", "window",
+    [DeclareAttrInterfaceMethods<KVC_ScoreModifierInterface, ["emitKeep", "boundKeep"]>]> {
+  let summary = "a query sees the last keys only";
+  let description = [{
+    `#kvc.window<4096>`: of the keys up to itself a query sees the last `size`,
+    itself included. Needs `#kvc.causal` beside it.
+  }];
+  let parameters = (ins "int64_t":$size);
+  let assemblyFormat = "`<` $size `>`";
+  let genVerifyDecl = 1;
+}
+
+def KVC_SoftcapAttr : KVC_Attr<"Softcap", "softcap",
+    [DeclareAttrInterfaceMethods<KVC_ScoreModifierInterface, ["emitScore", "changesScore"]>]> {
+  let summary = "scores are bounded smoothly";
+  let description = [{
+    `#kvc.softcap<50.0>`: `cap * tanh(score / cap)`, after scaling and before
+    masking (Gemma 2, arXiv:2408.00118).
+  }];
+  let parameters = (ins APFloatParameter<"f64">:$cap);
+  let extraClassDeclaration = [{
+    double getCapValue() const { return getCap().convertToDouble(); }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+def KVC_Products : I32EnumAttr<"Products", "how products are computed", [
+    I32EnumAttrCase<"Fma", 0, "fma">,
+    I32EnumAttrCase<"Bf16Dot", 1, "bf16_dot">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+
+def KVC_RegisterTileAttr : KVC_Attr<"RegisterTile", "register_tile"> {
+  let summary = "a block of rows and vectors that stays in registers";
+  let description = [{
+    `rows` of the attention (one query token, one query head) beside
+    `key_vectors` vectors of keys for the scores, and beside `value_vectors`
+    vectors of value columns for the output.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$keyVectors, "int64_t":$valueVectors);
+  let assemblyFormat = [{
+    `<` `rows` `=` $rows `,` `key_vectors` `=` $keyVectors `,`
+    `value_vectors` `=` $valueVectors `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def KVC_CPUScheduleAttr : KVC_Attr<"CPUSchedule", "cpu_schedule"> {
+  let summary = "how an attention is computed on the CPU";
+  let description = [{
+    Two kernels are made of an attention: `decode`, for batches with one query
+    token a sequence, and `prefill`.
+
+    * `products`: `bf16_dot` (vdpbf16ps) or `fma` (in f32).
+    * `lanes`: f32 lanes of a vector: 16, 8 or 4.
+    * `tile`: tokens a step of the online softmax; a multiple of 16.
+    * `decode`, `prefill`: the register tile of each.
+    * `query_tokens`: query tokens of one prefill work item.
+    * `split`: keys of one decode work item; a multiple of `tile`.
+  }];
+  let parameters = (ins EnumParameter<KVC_Products>:$products, "int64_t":$lanes,
+      "int64_t":$tile, "::kvc::RegisterTileAttr":$decode,
+      "::kvc::RegisterTileAttr":$prefill, "int64_t":$queryTokens, "int64_t":$split);
+  let assemblyFormat = [{
+    `<` `products` `=` $products `,` `lanes` `=` $lanes `,` `tile` `=` $tile `,`
+    `decode` `=` $decode `,` `prefill` `=` $prefill `,`
+    `query_tokens` `=` $queryTokens `,` `split` `=` $split `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def KVC_GPUScheduleAttr : KVC_Attr<"GPUSchedule", "gpu_schedule"> {
+  let summary = "how an attention is computed on the GPU";
+  let description = [{
+    * `tokens_per_warp`: keys that one warp takes of a tile; a multiple of 16.
+    * `stages`: slots of the ring of tiles in shared memory, >= 2.
+    * `warps`: warps of a thread block; a tile is `warps * tokens_per_warp` keys.
+    * `split`: keys of one work item; a multiple of the tile.
+  }];
+  let parameters = (ins "int64_t":$tokensPerWarp, "int64_t":$stages,
+                        "int64_t":$warps, "int64_t":$split);
+  let assemblyFormat = [{
+    `<` `tokens_per_warp` `=` $tokensPerWarp `,` `stages` `=` $stages `,`
+    `warps` `=` $warps `,` `split` `=` $split `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Other enums
+//===----------------------------------------------------------------------===//
+
+def KVC_RopeStyle : I32EnumAttr<"RopeStyle", "which elements are rotated together", [
+    I32EnumAttrCase<"Half", 0, "half">,
+    I32EnumAttrCase<"Interleaved", 1, "interleaved">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+def KVC_RopeStyleAttr : EnumAttr<KVC_Dialect, KVC_RopeStyle, "rope_style">;
+
+def KVC_BufferOrder : I32EnumAttr<"BufferOrder", "order of the dimensions of a foreign cache", [
+    I32EnumAttrCase<"NHD", 0, "nhd">,
+    I32EnumAttrCase<"HND", 1, "hnd">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+def KVC_BufferOrderAttr : EnumAttr<KVC_Dialect, KVC_BufferOrder, "buffer_order">;
+
+#endif // KVC_ATTRIBUTES

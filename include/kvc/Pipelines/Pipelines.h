@@ -1,0 +1,67 @@
+//===- Pipelines.h - from kvc IR to programs --------------------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one place where passes are strung together. Tools, the C API and tests
+// use these builders, so what they run is the same.
+//===----------------------------------------------------------------------===//
+#ifndef KVC_PIPELINES_PIPELINES_H
+#define KVC_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace kvc {
+
+struct CPUPipelineOptions : mlir::PassPipelineOptions<CPUPipelineOptions> {
+  Option<std::string> tier{*this, "tier",
+                           llvm::cl::desc("avx512_bf16, avx512, avx2 or plain"),
+                           llvm::cl::init("plain")};
+  Option<std::string> layout{*this, "layout", llvm::cl::desc("packed or row_major"),
+                             llvm::cl::init("packed")};
+  Option<int64_t> split{*this, "split", llvm::cl::desc("keys of one decode work item"),
+                        llvm::cl::init(4096)};
+  Option<std::string> programName{*this, "program-name",
+                                  llvm::cl::desc("prefix of the query function"),
+                                  llvm::cl::init("")};
+};
+
+struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineOptions> {
+  Option<std::string> precision{*this, "precision", llvm::cl::desc("f32 or f64"),
+                                llvm::cl::init("f32")};
+  Option<std::string> layout{*this, "layout", llvm::cl::desc("packed or row_major"),
+                             llvm::cl::init("packed")};
+  Option<std::string> programName{*this, "program-name",
+                                  llvm::cl::desc("prefix of the query function"),
+                                  llvm::cl::init("")};
+};
+
+struct PTXPipelineOptions : mlir::PassPipelineOptions<PTXPipelineOptions> {
+  Option<std::string> chip{*this, "chip", llvm::cl::desc("GPU architecture"),
+                           llvm::cl::init("sm_90a")};
+  Option<int64_t> ptxVersion{*this, "ptx-version",
+                             llvm::cl::desc("PTX version times ten, such as 86"),
+                             llvm::cl::init(86)};
+  Option<int64_t> split{*this, "split", llvm::cl::desc("keys of one work item"),
+                        llvm::cl::init(1024)};
+};
+
+/// kvc -> LLVM dialect: optimised CPU kernels and a program's entry points.
+void buildKVCToCPUPipeline(mlir::OpPassManager &pm, const CPUPipelineOptions &options);
+
+/// kvc -> LLVM dialect: the definition as loops, and a program's entry points.
+void buildKVCToDefinitionPipeline(mlir::OpPassManager &pm,
+                                  const DefinitionPipelineOptions &options);
+
+/// kvc -> gpu.binary with PTX text.
+void buildKVCToPTXPipeline(mlir::OpPassManager &pm, const PTXPipelineOptions &options);
+
+/// Registers kvc-to-cpu-pipeline, kvc-to-definition-pipeline and
+/// kvc-to-ptx-pipeline.
+void registerKVCPipelines();
+
+} // namespace kvc
+
+#endif // KVC_PIPELINES_PIPELINES_H

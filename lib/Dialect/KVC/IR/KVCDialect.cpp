@@ -1,0 +1,42 @@
+//===- KVCDialect.cpp - registration of the kvc dialect -------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "kvc/Dialect/KVC/IR/KVCDialect.cpp.inc"
+
+#include "kvc/Dialect/KVC/IR/KVCEnums.cpp.inc"
+
+#include "kvc/Dialect/KVC/IR/KVCInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kvc/Dialect/KVC/IR/KVCAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "kvc/Dialect/KVC/IR/KVCTypes.cpp.inc"
+
+namespace kvc {
+void KVCDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "kvc/Dialect/KVC/IR/KVCAttributes.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "kvc/Dialect/KVC/IR/KVCTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "kvc/Dialect/KVC/IR/KVCOps.cpp.inc"
+      >();
+}
+} // namespace kvc

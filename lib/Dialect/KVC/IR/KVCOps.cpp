@@ -1,0 +1,475 @@
+//===- KVCOps.cpp - syntax and verifiers of the kvc operations ------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace kvc {
+
+//===----------------------------------------------------------------------===//
+// Custom directives
+//===----------------------------------------------------------------------===//
+
+/// [k: %k, v: %v]
+static ParseResult parseNamedValues(OpAsmParser &parser, ArrayAttr &names,
+                                    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &values) {
+  SmallVector<Attribute> parsed;
+  auto parseOne = [&]() -> ParseResult {
+    std::string name;
+    if (parser.parseKeywordOrString(&name) || parser.parseColon() ||
+        parser.parseOperand(values.emplace_back()))
+      return failure();
+    parsed.push_back(parser.getBuilder().getStringAttr(name));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, parseOne))
+    return failure();
+  names = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printNamedValues(OpAsmPrinter &printer, Operation *, ArrayAttr names,
+                             OperandRange values) {
+  printer << "[";
+  llvm::interleaveComma(llvm::zip_equal(names.getAsRange<StringAttr>(), values), printer,
+                        [&](auto pair) {
+                          printer.printKeywordOrString(std::get<0>(pair).getValue());
+                          printer << ": " << std::get<1>(pair);
+                        });
+  printer << "]";
+}
+
+/// (%q * k, %r * rotary)
+static ParseResult parseTerms(OpAsmParser &parser, ArrayAttr &components,
+                              SmallVectorImpl<OpAsmParser::UnresolvedOperand> &queries) {
+  SmallVector<Attribute> parsed;
+  auto parseOne = [&]() -> ParseResult {
+    std::string name;
+    if (parser.parseOperand(queries.emplace_back()) || parser.parseStar() ||
+        parser.parseKeywordOrString(&name))
+      return failure();
+    parsed.push_back(parser.getBuilder().getStringAttr(name));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne))
+    return failure();
+  components = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printTerms(OpAsmPrinter &printer, Operation *, ArrayAttr components,
+                       OperandRange queries) {
+  printer << "(";
+  llvm::interleaveComma(llvm::zip_equal(components.getAsRange<StringAttr>(), queries),
+                        printer, [&](auto pair) {
+                          printer << std::get<1>(pair) << " * ";
+                          printer.printKeywordOrString(std::get<0>(pair).getValue());
+                        });
+  printer << ")";
+}
+
+static ParseResult parseName(OpAsmParser &parser, StringAttr &name) {
+  std::string text;
+  if (parser.parseKeywordOrString(&text))
+    return failure();
+  name = parser.getBuilder().getStringAttr(text);
+  return success();
+}
+
+static void printName(OpAsmPrinter &printer, Operation *, StringAttr name) {
+  printer.printKeywordOrString(name.getValue());
+}
+
+static ParseResult parseBufferOrder(OpAsmParser &parser, BufferOrderAttr &order) {
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<BufferOrder> parsed = symbolizeBufferOrder(word);
+  if (!parsed)
+    return parser.emitError(loc) << "expected order 'nhd' or 'hnd', got '" << word << "'";
+  order = BufferOrderAttr::get(parser.getContext(), *parsed);
+  return success();
+}
+
+static void printBufferOrder(OpAsmPrinter &printer, Operation *, BufferOrderAttr order) {
+  printer << stringifyBufferOrder(order.getValue());
+}
+
+static ParseResult parseInteger(OpAsmParser &parser, IntegerAttr &value) {
+  int64_t parsed;
+  if (parser.parseInteger(parsed))
+    return failure();
+  value = parser.getBuilder().getI64IntegerAttr(parsed);
+  return success();
+}
+
+static void printInteger(OpAsmPrinter &printer, Operation *, IntegerAttr value) {
+  printer << value.getInt();
+}
+
+//===----------------------------------------------------------------------===//
+// Checks that several operations share
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyRank(Operation *op, StringRef what, RankedTensorType type,
+                                int64_t rank) {
+  if (type.getRank() != rank)
+    return op->emitOpError("expected ")
+           << what << " of rank " << rank << ", got rank " << type.getRank();
+  return success();
+}
+
+/// Checks a static dimension. A dynamic one would hide a width or a number of
+/// heads, which kernels need to know.
+static LogicalResult verifyDim(Operation *op, StringRef what, RankedTensorType type,
+                               int64_t dim, int64_t expected) {
+  int64_t actual = type.getDimSize(dim);
+  if (actual == expected)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected ")
+                            << what << " to be " << expected << ", got ";
+  if (ShapedType::isDynamic(actual))
+    diag << "a dynamic one";
+  else
+    diag << actual;
+  return diag;
+}
+
+/// Checks that two dimensions can be equal.
+static LogicalResult verifySameDim(Operation *op, StringRef what, int64_t actual,
+                                   int64_t expected) {
+  if (actual == expected || ShapedType::isDynamic(actual) || ShapedType::isDynamic(expected))
+    return success();
+  return op->emitOpError("expected ") << what << " to be " << expected << ", got " << actual;
+}
+
+static FailureOr<ComponentAttr> findComponent(Operation *op, Value cache, StringRef name) {
+  auto type = cast<CacheType>(cache.getType());
+  if (ComponentAttr component = type.getComponent(name))
+    return component;
+  InFlightDiagnostic diag = op->emitOpError("expected a component of the cache, got '")
+                            << name << "'";
+  diag.attachNote(cache.getLoc()) << "cache of type " << type << " defined here";
+  return diag;
+}
+
+static LogicalResult verifySinks(Operation *op, Value sinks, int64_t heads) {
+  if (!sinks)
+    return success();
+  auto type = cast<RankedTensorType>(sinks.getType());
+  if (failed(verifyRank(op, "sinks", type, 1)))
+    return failure();
+  return verifyDim(op, "the number of sinks", type, 0, heads);
+}
+
+//===----------------------------------------------------------------------===//
+// AppendOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AppendOp::verify() {
+  // append_c1
+  if (getValues().empty())
+    return emitOpError("expected at least one component to write, got none");
+  if (getValues().size() != getComponents().size())
+    return emitOpError("expected as many components as values (")
+           << getValues().size() << "), got " << getComponents().size();
+  llvm::StringSet<> seen;
+  int64_t tokens = ShapedType::kDynamic;
+  for (auto [name, value] : llvm::zip(getComponents().getAsRange<StringAttr>(), getValues())) {
+    if (!seen.insert(name.getValue()).second)
+      return emitOpError("expected each component once, got '") << name.getValue()
+                                                                << "' twice";
+    FailureOr<ComponentAttr> component = findComponent(*this, getCache(), name.getValue());
+    if (failed(component))
+      return failure();
+    // append_c2
+    auto type = cast<RankedTensorType>(value.getType());
+    std::string what = ("value of component '" + name.getValue() + "'").str();
+    if (failed(verifyRank(*this, what, type, 3)) ||
+        failed(verifyDim(*this, "heads of " + what, type, 1, component->getHeads())) ||
+        failed(verifyDim(*this, "width of " + what, type, 2, component->getWidth())))
+      return failure();
+    if (type.getElementType() != component->getElementType())
+      return emitOpError("expected ") << what << " to have element type "
+                                      << component->getElementType() << ", got "
+                                      << type.getElementType();
+    // append_c3
+    if (failed(verifySameDim(*this, "tokens of " + what, type.getDimSize(0), tokens)))
+      return failure();
+    if (ShapedType::isDynamic(tokens))
+      tokens = type.getDimSize(0);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// AttentionOp
+//===----------------------------------------------------------------------===//
+
+ComponentAttr AttentionOp::getTermComponent(unsigned index) {
+  return cast<CacheType>(getCache().getType())
+      .getComponent(cast<StringAttr>(getComponents()[index]).getValue());
+}
+
+ComponentAttr AttentionOp::getValueComponent() {
+  return cast<CacheType>(getCache().getType()).getComponent(getValue());
+}
+
+int64_t AttentionOp::getQueryHeads() {
+  return cast<RankedTensorType>(getOutput().getType()).getDimSize(1);
+}
+
+int64_t AttentionOp::getGroup() { return getQueryHeads() / getValueComponent().getHeads(); }
+
+SmallVector<ScoreModifierInterface> AttentionOp::getModifiers() {
+  return llvm::to_vector(getScore().getAsRange<ScoreModifierInterface>());
+}
+
+static LogicalResult verifyModifiers(AttentionOp op) {
+  llvm::SmallPtrSet<const void *, 4> kinds;
+  bool causal = false, window = false;
+  for (Attribute attr : op.getScore()) {
+    if (!isa<ScoreModifierInterface>(attr))
+      return op.emitOpError("expected score modifiers, got ") << attr;
+    if (!kinds.insert(attr.getTypeID().getAsOpaquePointer()).second)
+      return op.emitOpError("expected each kind of score modifier once, got a second ")
+             << attr;
+    causal |= isa<CausalAttr>(attr);
+    window |= isa<WindowAttr>(attr);
+  }
+  if (window && !causal)
+    return op.emitOpError("expected #kvc.causal beside #kvc.window");
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  // attention_c1
+  if (getQueries().empty())
+    return emitOpError("expected at least one term, got none");
+  if (getQueries().size() != getComponents().size())
+    return emitOpError("expected as many components as queries (")
+           << getQueries().size() << "), got " << getComponents().size();
+  FailureOr<ComponentAttr> value = findComponent(*this, getCache(), getValue());
+  if (failed(value))
+    return failure();
+
+  auto output = cast<RankedTensorType>(getOutput().getType());
+  if (failed(verifyRank(*this, "output", output, 3)))
+    return failure();
+  int64_t heads = output.getDimSize(1);
+  if (ShapedType::isDynamic(heads) || heads < 1)
+    return emitOpError("expected a static number of query heads of at least 1, got ")
+           << output;
+
+  int64_t tokens = output.getDimSize(0);
+  for (auto [index, query] : llvm::enumerate(getQueries())) {
+    StringRef name = cast<StringAttr>(getComponents()[index]).getValue();
+    FailureOr<ComponentAttr> component = findComponent(*this, getCache(), name);
+    if (failed(component))
+      return failure();
+    // attention_c2
+    auto type = cast<RankedTensorType>(query.getType());
+    std::string what = ("query of component '" + name + "'").str();
+    if (failed(verifyRank(*this, what, type, 3)) ||
+        failed(verifyDim(*this, "heads of " + what, type, 1, heads)) ||
+        failed(verifyDim(*this, "width of " + what, type, 2, component->getWidth())) ||
+        failed(verifySameDim(*this, "tokens of " + what, type.getDimSize(0), tokens)))
+      return failure();
+    // attention_c3
+    if (component->getHeads() != value->getHeads())
+      return emitOpError("expected component '")
+             << name << "' to have the KV heads of the value (" << value->getHeads()
+             << "), got " << component->getHeads();
+  }
+  if (heads % value->getHeads() != 0) {
+    InFlightDiagnostic diag = emitOpError("expected query heads (")
+                              << heads << ") to be a multiple of KV heads ("
+                              << value->getHeads() << ")";
+    diag.attachNote(getCache().getLoc()) << "cache defined here";
+    return diag;
+  }
+  // attention_c4
+  if (failed(verifyDim(*this, "width of the output", output, 2, value->getWidth())))
+    return failure();
+  // attention_c5
+  if (getLse()) {
+    auto lse = cast<RankedTensorType>(getLse().getType());
+    if (failed(verifyRank(*this, "log-sum-exp", lse, 2)) ||
+        failed(verifySameDim(*this, "tokens of the log-sum-exp", lse.getDimSize(0), tokens)) ||
+        failed(verifyDim(*this, "heads of the log-sum-exp", lse, 1, heads)))
+      return failure();
+  }
+  // attention_c6
+  if (failed(verifySinks(*this, getSinks(), heads)))
+    return failure();
+  // attention_c7
+  if (failed(verifyModifiers(*this)))
+    return failure();
+  // attention_c8
+  if (!getScale().isFinite())
+    return emitOpError("expected a finite scale, got ") << getScaleAttr();
+  if (std::optional<Attribute> schedule = getSchedule();
+      schedule && !isa<CPUScheduleAttr, GPUScheduleAttr>(*schedule))
+    return emitOpError("expected a #kvc.cpu_schedule or #kvc.gpu_schedule, got ")
+           << *schedule;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MergeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MergeOp::verify() {
+  // merge_c1
+  if (getOutputs().empty())
+    return emitOpError("expected at least one part, got none");
+  if (getOutputs().size() != getLses().size())
+    return emitOpError("expected as many log-sum-exps as outputs (")
+           << getOutputs().size() << "), got " << getLses().size();
+  // merge_c2
+  auto type = cast<RankedTensorType>(getOutput().getType());
+  if (failed(verifyRank(*this, "output", type, 3)))
+    return failure();
+  for (int64_t dim : {1, 2})
+    if (type.isDynamicDim(dim))
+      return emitOpError("expected static heads and width, got ") << type;
+  for (Value part : getOutputs())
+    if (part.getType() != type)
+      return emitOpError("expected parts of the result's type (")
+             << type << "), got " << part.getType();
+  // merge_c3
+  auto verifyLse = [&](Value value) -> LogicalResult {
+    auto lse = cast<RankedTensorType>(value.getType());
+    if (failed(verifyRank(*this, "log-sum-exp", lse, 2)) ||
+        failed(verifySameDim(*this, "tokens of the log-sum-exp", lse.getDimSize(0),
+                             type.getDimSize(0))))
+      return failure();
+    return verifyDim(*this, "heads of the log-sum-exp", lse, 1, type.getDimSize(1));
+  };
+  for (Value lse : getLses())
+    if (failed(verifyLse(lse)))
+      return failure();
+  if (failed(verifyLse(getLse())))
+    return failure();
+  // merge_c4
+  return verifySinks(*this, getSinks(), type.getDimSize(1));
+}
+
+//===----------------------------------------------------------------------===//
+// RopeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeOp::verify() {
+  // rope_c1
+  auto type = cast<RankedTensorType>(getInput().getType());
+  if (failed(verifyRank(*this, "input", type, 3)))
+    return failure();
+  for (int64_t dim : {1, 2})
+    if (type.isDynamicDim(dim))
+      return emitOpError("expected static heads and width, got ") << type;
+  // rope_c2
+  int64_t rotary = getRotaryWidth();
+  if (rotary < 2 || rotary % 2 != 0 || rotary > type.getDimSize(2))
+    return emitOpError("expected an even rotary width from 2 to the width (")
+           << type.getDimSize(2) << "), got " << rotary;
+  // rope_c3
+  if (static_cast<bool>(getFrequencies()) == getTheta().has_value())
+    return emitOpError("expected either theta or frequencies, got ")
+           << (getFrequencies() ? "both" : "neither");
+  if (getTheta() && !(getTheta()->isFinite() && getTheta()->convertToDouble() > 0))
+    return emitOpError("expected a finite theta above 0, got ") << getThetaAttr();
+  if (getFrequencies()) {
+    auto frequencies = cast<RankedTensorType>(getFrequencies().getType());
+    if (failed(verifyRank(*this, "frequencies", frequencies, 1)))
+      return failure();
+    return verifyDim(*this, "the number of frequencies", frequencies, 0, rotary / 2);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// CacheFromBuffersOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CacheFromBuffersOp::verify() {
+  auto cache = cast<CacheType>(getCache().getType());
+  // cache_from_buffers_c1
+  size_t expected = getFused() ? 1 : cache.getComponents().size();
+  if (getBuffers().size() != expected)
+    return emitOpError("expected ") << expected << (getFused() ? " fused" : "")
+                                    << " buffers, got " << getBuffers().size();
+  for (auto [index, component] : llvm::enumerate(cache.getComponents())) {
+    StringRef name = component.getName().getValue();
+    // cache_from_buffers_c3
+    if (component.getLayout() != Layout::RowMajor)
+      return emitOpError("expected row-major components, got layout ")
+             << stringifyLayout(component.getLayout()) << " of component '" << name << "'";
+    ComponentAttr first = cache.getComponents().front();
+    if (getFused() && (component.getHeads() != first.getHeads() ||
+                       component.getWidth() != first.getWidth() ||
+                       component.getElementType() != first.getElementType()))
+      return emitOpError("expected fused components of one shape and element type, got '")
+             << first.getName().getValue() << "' and '" << name << "' that differ";
+    // cache_from_buffers_c2
+    auto buffer = cast<MemRefType>(getBuffers()[getFused() ? 0 : index].getType());
+    SmallVector<int64_t> shape = {ShapedType::kDynamic};
+    if (getFused())
+      shape.push_back(cache.getComponents().size());
+    if (getOrder() == BufferOrder::NHD)
+      shape.append({cache.getPageSize(), component.getHeads()});
+    else
+      shape.append({component.getHeads(), cache.getPageSize()});
+    shape.push_back(component.getWidth());
+    auto dimMatches = [](auto dims) {
+      auto [want, got] = dims;
+      return ShapedType::isDynamic(want) || want == got;
+    };
+    bool matches = buffer.getRank() == static_cast<int64_t>(shape.size()) &&
+                   llvm::all_of(llvm::zip(shape, buffer.getShape()), dimMatches);
+    if (!matches || buffer.getElementType() != component.getElementType()) {
+      InFlightDiagnostic diag = emitOpError("expected buffer of component '")
+                                << name << "' to be ";
+      for (int64_t dim : shape)
+        (ShapedType::isDynamic(dim) ? diag << "?" : diag << dim) << "x";
+      return diag << component.getElementType() << ", got " << buffer;
+    }
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(buffer.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+      return emitOpError("expected innermost stride 1 of buffer of component '")
+             << name << "', got " << buffer;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Batches
+//===----------------------------------------------------------------------===//
+
+template <typename BatchOp> static LogicalResult verifyMaxima(BatchOp op) {
+  for (auto [name, value] : {std::pair("max_query_len", op.getMaxQueryLen()),
+                             std::pair("max_kv_len", op.getMaxKvLen())})
+    if (static_cast<int64_t>(value) < 0 || static_cast<int64_t>(value) > INT32_MAX)
+      return op.emitOpError("expected ")
+             << name << " from 0 to " << INT32_MAX << ", got " << value;
+  return success();
+}
+
+LogicalResult BatchFromBlockTableOp::verify() { return verifyMaxima(*this); }
+LogicalResult BatchFromCSROp::verify() { return verifyMaxima(*this); }
+
+} // namespace kvc
+
+#define GET_OP_CLASSES
+#include "kvc/Dialect/KVC/IR/KVCOps.cpp.inc"

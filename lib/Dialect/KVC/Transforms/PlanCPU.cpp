@@ -1,0 +1,108 @@
+//===- PlanCPU.cpp - schedules of attention on the CPU --------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Chooses register tiles so that the accumulators fit in the vector registers
+// beside the operands, few rows are padding, and enough accumulators are in
+// flight to hide the latency of the multiply-adds.
+//===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVC/Transforms/Passes.h"
+#include "kvc/Support/CPUTier.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "kvc-plan-cpu"
+
+namespace kvc {
+#define GEN_PASS_DEF_PLANCPUPASS
+#include "kvc/Dialect/KVC/Transforms/Passes.h.inc"
+} // namespace kvc
+
+using namespace mlir;
+using namespace kvc;
+
+namespace {
+struct PlanCPUPass final : kvc::impl::PlanCPUPassBase<PlanCPUPass> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+/// Tokens of one step of the online softmax: its scores and 64 rows of K and V
+/// of a head stay in the first-level cache.
+static constexpr int64_t kTile = 64;
+/// Rows that a prefill work item aims at, so that each loaded tile is used often
+/// and the state of the rows stays in the second-level cache.
+static constexpr int64_t kPrefillRows = 96;
+
+/// Accumulators that leave room for operands in the vector registers.
+static int64_t getMaxAccumulators(CPUTier tier) {
+  return getLanes(tier) == 16 ? 24 : 8;
+}
+
+/// Vectors beside `rows` rows: a power of two, so that it divides a tile.
+static int64_t getVectors(int64_t rows, int64_t available, int64_t maxAccumulators) {
+  int64_t vectors = llvm::bit_floor(
+      static_cast<uint64_t>(std::max<int64_t>(1, maxAccumulators / rows)));
+  return std::min(vectors, available);
+}
+
+/// The register tile for `totalRows` rows.
+static RegisterTileAttr chooseTile(MLIRContext *context, CPUTier tier, int64_t totalRows,
+                                   int64_t valueWidth) {
+  int64_t maxAccumulators = getMaxAccumulators(tier), lanes = getLanes(tier);
+  int64_t best = 1, bestCost = INT64_MAX;
+  for (int64_t rows = 1; rows <= maxAccumulators / 2; ++rows) {
+    int64_t padded = llvm::alignTo(totalRows, rows);
+    int64_t vectors = getVectors(rows, kTile / lanes, maxAccumulators);
+    // Multiply-adds and loads of one step of all rows, in the same unit.
+    int64_t cost = padded * 4 * vectors + (padded / rows) * (vectors + rows);
+    cost = cost * 16 / vectors;
+    if (cost < bestCost)
+      best = rows, bestCost = cost;
+  }
+  // The value's columns in chunks of equal size.
+  int64_t columns = llvm::divideCeil(valueWidth, lanes);
+  int64_t chunks = llvm::divideCeil(columns, std::max<int64_t>(1, maxAccumulators / best));
+  return RegisterTileAttr::get(context, best,
+                               getVectors(best, kTile / lanes, maxAccumulators),
+                               llvm::divideCeil(columns, chunks));
+}
+
+static CPUScheduleAttr planAttention(AttentionOp op, CPUTier tier, int64_t split) {
+  auto isBF16 = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementType().isBF16();
+  };
+  bool dot = tier == CPUTier::AVX512BF16 && isBF16(op.getOutput()) &&
+             llvm::all_of(op.getQueries(), isBF16) &&
+             op.getValueComponent().getElementType().isBF16();
+  for (unsigned i = 0; i < op.getQueries().size(); ++i)
+    dot &= op.getTermComponent(i).getElementType().isBF16();
+
+  int64_t group = op.getGroup(), valueWidth = op.getValueComponent().getWidth();
+  int64_t queryTokens = std::max<int64_t>(1, kPrefillRows / group);
+  MLIRContext *context = op.getContext();
+  return CPUScheduleAttr::get(context, dot ? Products::Bf16Dot : Products::Fma, getLanes(tier),
+                              kTile, chooseTile(context, tier, group, valueWidth),
+                              chooseTile(context, tier, group * queryTokens, valueWidth),
+                              queryTokens, llvm::alignTo(split, kTile));
+}
+
+void PlanCPUPass::runOnOperation() {
+  std::optional<CPUTier> parsed = symbolizeCPUTier(tier);
+  if (!parsed) {
+    getOperation().emitError("expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '")
+        << tier << "'";
+    return signalPassFailure();
+  }
+  if (split < 1 || split > (1 << 24)) {
+    getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split;
+    return signalPassFailure();
+  }
+  getOperation().walk([&](AttentionOp op) {
+    if (!op.getSchedule())
+      op.setScheduleAttr(planAttention(op, *parsed, split));
+  });
+}
