@@ -96,7 +96,7 @@ kvc_status_t kvc_batch_create(kvc_pool_t *pool, const kvc_sequence_t *sequences,
                   num_sequences);
     if (num_sequences > 0 && (!sequences || !query_lens))
       return fail(KVC_STATUS_INVALID_ARGUMENT,
-                  "expected %s of %d sequences, got null",
+                  "expected %s for %d sequences, got null",
                   !sequences ? "sequences" : "query_lens", num_sequences);
     auto batch = std::make_shared<Batch>();
     std::unordered_set<kvc_sequence_t> seen;

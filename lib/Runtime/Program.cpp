@@ -27,13 +27,13 @@ static kvc_status_t runOnStream(const kvc_program_t *program, uint32_t function,
   needs.struct_size = sizeof(needs);
   KVC_RETURN_IF_FAILED(entry.needs(kvc_runtime_api(), &bounds, &needs));
 
-  if (Scope::isInside(&stream))
+  if (Scope::isInside(&stream.callMutex))
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "function '%s': a call inside a call on the same stream would "
                 "wait for itself",
                 getName(program->blob, function));
   std::lock_guard<std::mutex> lock(stream.callMutex);
-  Scope inside(&stream);
+  Scope inside(&stream.callMutex);
   KVC_RETURN_IF_FAILED(stream.growWorkspace(needs.workspace_size));
   call.workspace = stream.getWorkspace();
   call.workspace_size = needs.workspace_size;

@@ -33,7 +33,10 @@ kvc_status_t Stream::growWorkspace(uint64_t size) {
     return KVC_STATUS_OK;
   // Half as much again, so that lengths that grow by one token a call do not
   // allocate at every call; exactly `size` if that is too much.
-  for (uint64_t wanted : {size + workspaceSize / 2, size}) {
+  uint64_t generous;
+  if (__builtin_add_overflow(size, workspaceSize / 2, &generous))
+    generous = size;
+  for (uint64_t wanted : {generous, size}) {
     if (wanted > static_cast<uint64_t>(PTRDIFF_MAX) - kWorkspaceAlignment)
       continue;
     wanted = (wanted + kWorkspaceAlignment - 1) & ~(kWorkspaceAlignment - 1);
