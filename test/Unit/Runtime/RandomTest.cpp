@@ -175,7 +175,7 @@ private:
 TEST(RandomTest, PoolAgreesWithItsModel) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const int32_t pageSizes[] = {1, 2, 3, 16, 7};
-    PoolModel model(pageSizes[seed % 5], seed < 5 ? 200 : 17, seed);
+    PoolModel model(pageSizes[seed % 5], seed < 5 ? 40 : 17, seed);
     for (int i = 0; i < 10000; ++i) {
       model.step();
       if (i % 16 == 0)
