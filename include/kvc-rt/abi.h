@@ -68,7 +68,8 @@ enum {
  *    token * token_stride + head * head_stride + w; P >= 1. Covers NHD and HND.
  *  - PACKED_KEY: head * head_stride, then [P/16][W/p][16 tokens][p].
  *  - PACKED_VALUE: head * head_stride, then [P/p][W][p tokens].
- *  The packed layouts need P to be a multiple of 16. */
+ *  The packed layouts need P to be a multiple of 16, PACKED_KEY also W to be a
+ *  multiple of p. They take as many bytes as ROW_MAJOR. */
 typedef int32_t kvc_layout_t;
 enum {
   KVC_LAYOUT_ROW_MAJOR = 0,
@@ -128,7 +129,9 @@ typedef struct kvc_component_view {
 } kvc_component_view_t;
 KVC_ABI_ASSERT(sizeof(kvc_component_view_t) == 32, "part of the ABI");
 
-/** A cache argument. It refers to memory that somebody else owns. */
+/** A cache argument. It refers to memory that somebody else owns. Strides of
+ *  dimensions with more than one element are positive, and no two elements
+ *  share a place; data may be null only without pages. */
 typedef struct kvc_cache_view {
   uint32_t struct_size;
   uint32_t num_components;
@@ -140,9 +143,16 @@ KVC_ABI_ASSERT(sizeof(kvc_cache_view_t) == 280, "part of the ABI");
 
 /** A ragged batch. The new tokens (queries) of sequence i are rows
  *  query_start[i] .. query_start[i + 1] of every token-indexed tensor, and are
- *  the last ones of its kv_lens[i] tokens. Its pages are page_ids[first(i) + n]
- *  where first(i) is page_start[i] (CSR), or i * page_stride if page_start is
- *  null (padded block table). */
+ *  the last ones of its kv_lens[i] tokens; where there are more of them than
+ *  tokens, the first ones see no key. Page n of sequence i is
+ *  page_ids[first(i) + n], where first(i) is page_start[i] (CSR), or
+ *  i * page_stride if page_start is null (padded block table). Only the pages
+ *  that kv_lens[i] needs are looked at.
+ *
+ *  A page id may be -1 for a page that a sliding window has dropped: the caller
+ *  promises that no query of the call sees a token of it. Slots other than -1
+ *  must differ from each other; that is not checked. No array may be null
+ *  unless it is empty or page_start, whether the function uses it or not. */
 typedef struct kvc_batch {
   uint32_t struct_size;
   int32_t num_sequences;
@@ -168,12 +178,13 @@ typedef struct kvc_call {
   uint32_t struct_size;
   uint32_t num_args;
   const void *const *args; /**< kvc_tensor_t, kvc_cache_view_t, kvc_batch_t. */
-  void *workspace;         /**< Aligned to 64 bytes. */
+  void *workspace;         /**< Aligned to 64 bytes; null if it has none. */
   uint64_t workspace_size; /**< Bytes, at least what `needs` said. */
 } kvc_call_t;
 KVC_ABI_ASSERT(sizeof(kvc_call_t) == 32, "part of the ABI");
 
-/** Upper bounds of the calls that a workspace must serve. */
+/** Upper bounds of the calls that a workspace must serve. With several batches
+ *  each is the largest; without one, all but max_tokens are 0. */
 typedef struct kvc_bounds {
   uint32_t struct_size;
   int32_t max_sequences;
@@ -204,8 +215,10 @@ enum { KVC_ARG_TENSOR = 1, KVC_ARG_CACHE = 2, KVC_ARG_BATCH = 3 };
 typedef struct kvc_arg_desc {
   kvc_arg_kind_t kind;
   uint32_t is_result;
-  int64_t shape[KVC_MAX_RANK];   /**< Tensors; KVC_DYNAMIC where unknown. */
-  int64_t strides[KVC_MAX_RANK]; /**< Tensors; KVC_DYNAMIC = any. */
+  int64_t shape[KVC_MAX_RANK]; /**< Tensors; KVC_DYNAMIC where unknown. */
+  /** Tensors; KVC_DYNAMIC = any, but 1 for the last dimension. Strides of
+   *  dimensions with at most one element, and of empty tensors, are ignored. */
+  int64_t strides[KVC_MAX_RANK];
   int32_t rank;
   kvc_dtype_t dtype;
   uint32_t cache_type; /**< Caches: index into the blob's cache types. */
@@ -217,8 +230,8 @@ KVC_ABI_ASSERT(sizeof(kvc_arg_desc_t) == 120, "part of the ABI");
 typedef struct kvc_function_desc {
   kvc_offset_t name; /**< NUL-terminated. */
   uint32_t num_inputs;
-  uint32_t num_args;  /**< Inputs, then results. */
-  kvc_offset_t args;  /**< kvc_arg_desc_t[num_args] */
+  uint32_t num_args; /**< Inputs, then results. */
+  kvc_offset_t args; /**< kvc_arg_desc_t[num_args] */
 } kvc_function_desc_t;
 KVC_ABI_ASSERT(sizeof(kvc_function_desc_t) == 16, "part of the ABI");
 
@@ -233,10 +246,10 @@ KVC_ABI_ASSERT(sizeof(kvc_image_desc_t) == 16, "part of the ABI");
 typedef struct kvc_blob {
   uint32_t magic; /**< KVC_BLOB_MAGIC */
   uint32_t abi_version;
-  uint64_t size;           /**< Bytes of the whole blob. */
-  kvc_offset_t target;     /**< "x86_64 avx512_bf16", "sm_90a", ... */
+  uint64_t size;       /**< Bytes of the whole blob. */
+  kvc_offset_t target; /**< "x86_64 avx512_bf16", "sm_90a", ... */
   uint32_t num_functions;
-  kvc_offset_t functions;  /**< kvc_function_desc_t[num_functions] */
+  kvc_offset_t functions; /**< kvc_function_desc_t[num_functions] */
   uint32_t num_cache_types;
   kvc_offset_t cache_types; /**< kvc_cache_type_t[num_cache_types] */
   uint32_t num_images;
@@ -251,7 +264,8 @@ typedef struct kvc_stream kvc_stream_t; /**< Opaque; belongs to the runtime. */
 
 /** The two entry points of a function of a program. */
 typedef struct kvc_function_entry {
-  /** Bytes of workspace that any call within `bounds` needs. */
+  /** Bytes of workspace that any call within `bounds` needs. The caller has
+   *  set out_needs->struct_size and zeroed the rest. */
   kvc_status_t (*needs)(const kvc_rt_api_t *rt, const kvc_bounds_t *bounds,
                         kvc_needs_t *out_needs);
   /** Checks the arguments, then does or launches the work. Allocates nothing
@@ -282,15 +296,23 @@ typedef void (*kvc_cpu_kernel_fn)(const void *params, int64_t item,
 struct kvc_rt_api {
   uint32_t struct_size;
   uint32_t abi_version;
-  /** Checks a call against the descriptor of function `function`: kinds,
-   *  dtypes, ranks, shapes, strides, fingerprints, batch arrays, page ids. */
+  /** Checks a call against the descriptor of function `function`: number of
+   *  arguments, dtypes, ranks, shapes, strides, data, fingerprints, batch
+   *  arrays, and every page id and slot of every batch against every cache.
+   *  Elements of a result must not overlap. Rows that are tokens agree with the
+   *  batch if there is exactly one, and with each other. What was checked of
+   *  the descriptor by kvc_program_load is believed, and the workspace is left
+   *  to the program. Allocates nothing. */
   kvc_status_t (*check_call)(const kvc_program_t *program, uint32_t function,
                              const kvc_call_t *call);
   /** Records `message` for kvc_last_message() and returns `status`. */
   kvc_status_t (*fail)(kvc_status_t status, const char *message);
-  /** Threads that parallel_for uses on `stream`, >= 1. */
+  /** Threads that parallel_for uses on `stream`, >= 1; 0 if it is none. */
   int32_t (*num_workers)(kvc_stream_t *stream);
-  /** Runs items 0 .. count - 1 of `kernel` and returns when all are done. */
+  /** Runs items 0 .. count - 1 of `kernel`, in any order, and returns when all
+   *  are done; the calling thread is worker 0. Loops that several threads start
+   *  on one stream take turns. A kernel must not start one on its own stream:
+   *  KVC_STATUS_INVALID_ARGUMENT. */
   kvc_status_t (*parallel_for)(kvc_stream_t *stream, kvc_cpu_kernel_fn kernel,
                                const void *params, int64_t count);
 };

@@ -11,12 +11,14 @@
  * leaves a message in kvc_last_message() and changes nothing, its out_
  * parameters included. `create` gives one reference owned by the caller,
  * `release` drops it (null is allowed), an accessor gives none. Handles are
- * checked: a stale or foreign one is an error, not a crash.
+ * checked: a stale or foreign one is an error, not a crash; `release` of one
+ * leaves a message and does nothing else. Structures that a call fills need not
+ * be initialised.
  *
  * Threads: each object may be used from several threads; calls on one object
  * are serialised inside. A view stays valid until the object it came from is
  * released, and the caller keeps a pool, and the sequences of a batch, alive
- * and unchanged while a call reads them.
+ * and unchanged while a call reads them. Streams do not survive fork().
  *===----------------------------------------------------------------------===*/
 #ifndef KVC_RT_RUNTIME_H
 #define KVC_RT_RUNTIME_H
@@ -53,12 +55,14 @@ KVC_RT_API const kvc_rt_api_t *kvc_runtime_api(void);
 
 /*===--- Streams ----------------------------------------------------------===*/
 
-/** Creates a CPU stream with `num_threads` workers, the calling thread among
- *  them; 0 means one per online CPU. A call on it returns when its work is
- *  done. Idle workers spin for a moment, then sleep. */
+/** Creates a CPU stream with `num_threads` (at most 1024) workers, the calling
+ *  thread among them; 0 means one per CPU that the process may use. A call on
+ *  it returns when its work is done. Idle workers spin for a moment, then
+ *  sleep. */
 KVC_RT_API kvc_status_t kvc_stream_create_cpu(int32_t num_threads,
                                               kvc_stream_t **out_stream);
 KVC_RT_API void kvc_stream_release(kvc_stream_t *stream);
+/** Workers of `stream`, the calling thread among them; 0 if it is none. */
 KVC_RT_API int32_t kvc_stream_num_workers(kvc_stream_t *stream);
 
 /*===--- Page pools -------------------------------------------------------===*/
@@ -73,20 +77,23 @@ enum {
 
 typedef struct kvc_pool_options {
   uint32_t struct_size;
-  uint32_t flags;           /**< KVC_POOL_... */
-  int64_t num_pages;        /**< >= 1 */
-  int32_t num_layers;       /**< >= 1; all layers share the block tables. */
+  uint32_t flags;     /**< KVC_POOL_... */
+  int64_t num_pages;  /**< >= 1 */
+  int32_t num_layers; /**< >= 1; all layers share the block tables. */
   int32_t reserved;
-  uint64_t page_order_seed; /**< 0: pages are handed out in order; otherwise
-                                 in an order shuffled with this seed. */
+  uint64_t page_order_seed; /**< 0: pages are handed out in order, those that
+                                 came back last first; otherwise each is drawn
+                                 at random from the free ones, by this seed. */
 } kvc_pool_options_t;
 KVC_ABI_ASSERT(sizeof(kvc_pool_options_t) == 32, "part of the ABI");
 
-/** Creates a pool of pages for a cache of type `type`. Memory is reserved
+/** Creates a pool of pages for a cache of type `type` with elements of f32, f16
+ *  or bf16. Memory is reserved
  *  lazily: a page that was never handed out costs none, unless debug fill is
  *  on. Page n of a layer is contiguous: component by component in the order
  *  of the type, each [heads][page_size][width] (row-major: HND), or the packed
- *  image; each component starts at a multiple of 64 bytes. */
+ *  image; each component starts at a multiple of 64 bytes. Memory before and
+ *  after the pool cannot be touched. */
 KVC_RT_API kvc_status_t kvc_pool_create(const kvc_cache_type_t *type,
                                         const kvc_pool_options_t *options,
                                         kvc_pool_t **out_pool);
@@ -112,7 +119,8 @@ KVC_RT_API kvc_status_t kvc_pool_stats(kvc_pool_t *pool,
 
 /*===--- Sequences --------------------------------------------------------===*/
 
-/** A sequence of one pool; 0 is never one. Not reused after it is freed. */
+/** A sequence of one pool; 0 is never one. Not reused after it is freed. One
+ *  that was freed or belongs to another pool is KVC_STATUS_NOT_FOUND. */
 typedef uint64_t kvc_sequence_t;
 
 /** Creates an empty sequence. */
@@ -152,12 +160,13 @@ KVC_RT_API kvc_status_t kvc_batch_create(kvc_pool_t *pool,
                                          int32_t num_sequences,
                                          kvc_batch_object_t **out_batch);
 KVC_RT_API void kvc_batch_release(kvc_batch_object_t *batch);
-/** The batch argument; valid until release. */
+/** The batch argument; valid until release. Null if `batch` is none. */
 KVC_RT_API const kvc_batch_t *kvc_batch_view(const kvc_batch_object_t *batch);
 
 /*===--- Calls ------------------------------------------------------------===*/
 
-/** Calls `query` and checks what it returns: versions, sizes, blob. */
+/** Calls `query` and checks what it returns: versions, sizes, blob. The program
+ *  stays its owner's, and must outlive all use. */
 KVC_RT_API kvc_status_t kvc_program_load(kvc_program_query_fn query,
                                          const kvc_program_t **out_program);
 /** Finds a function by name. */
@@ -168,7 +177,8 @@ KVC_RT_API kvc_status_t kvc_program_find(const kvc_program_t *program,
 KVC_RT_API const kvc_function_desc_t *
 kvc_program_function(const kvc_program_t *program, uint32_t function);
 /** Runs a function with `args` (inputs, then results; see kvc_call_t) in the
- *  stream's own workspace, which grows as needed. */
+ *  stream's own workspace, which grows as needed. Calls on one stream take
+ *  turns; one from inside a kernel of the same stream is refused. */
 KVC_RT_API kvc_status_t kvc_program_run(const kvc_program_t *program,
                                         uint32_t function, kvc_stream_t *stream,
                                         const void *const *args,
