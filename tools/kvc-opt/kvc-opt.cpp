@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/IR/KVC.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 
@@ -20,6 +21,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   registry.insert<kvc::KVCDialect>();
   kvc::registerKVCTransformsPasses();
+  kvc::registerBuildProgramPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "kvc compiler driver\n", registry));
 }
