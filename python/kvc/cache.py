@@ -1,0 +1,353 @@
+"""Caches: their types, page pools, sequences, and views of memory."""
+
+from collections.abc import Iterable, Mapping, Sequence as AnySequence
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+
+from . import _kvc, dtypes
+
+_LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2}
+_LAYOUT_NAMES = {number: name for name, number in _LAYOUTS.items()}
+_PACKED_TOKENS = 16  # of a block of packed keys
+
+
+@dataclass(frozen=True)
+class Component:
+    """One component of a cache type: ``name: heads x width x dtype``.
+
+    Attributes
+    ----------
+    name : str
+        1 to 15 characters.
+    heads : int
+        KV heads.
+    width : int
+        Elements per head and token.
+    dtype : str
+        Element type as MLIR spells it: "f32", "f16", "bf16".
+    layout : {"row_major", "packed_key", "packed_value"}
+        Order of the elements of a page; the formulas are in ``kvc-rt/abi.h``.
+    """
+
+    name: str
+    heads: int
+    width: int
+    dtype: str
+    layout: str = "row_major"
+
+    @property
+    def pair(self) -> int:
+        """Elements that the packed layouts keep together."""
+        return 2 if self.dtype == "bf16" else 1
+
+
+class CacheType:
+    """The type ``!kvc.cache<page = page_size, ...>``.
+
+    Parameters
+    ----------
+    page_size : int
+        Tokens a page.
+    components : sequence of Component
+        At most 8.
+    """
+
+    def __init__(self, page_size: int, components: Iterable[Component]) -> None:
+        self.page_size = page_size
+        self.components = tuple(components)
+        self._type = _kvc.CacheType.make(
+            page_size,
+            [
+                (c.name, c.heads, c.width, dtypes.NUMBERS[c.dtype], _LAYOUTS[c.layout])
+                for c in self.components
+            ],
+        )
+
+    @classmethod
+    def _wrap(cls, wrapped: _kvc.CacheType) -> "CacheType":
+        return cls(
+            wrapped.page_size,
+            [
+                Component(name, heads, width, dtypes.NAMES[dtype], _LAYOUT_NAMES[layout])
+                for name, heads, width, dtype, layout in wrapped.components
+            ],
+        )
+
+    @property
+    def fingerprint(self) -> int:
+        """The 64 bits that programs and views compare."""
+        return self._type.fingerprint
+
+    def index(self, name: str) -> int:
+        """Returns the place of the component called `name`.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        for index, component in enumerate(self.components):
+            if component.name == name:
+                return index
+        names = ", ".join(c.name for c in self.components)
+        raise KeyError(f"expected a component of {names}, got '{name}'")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CacheType):
+            return NotImplemented
+        return self.page_size == other.page_size and self.components == other.components
+
+    def __hash__(self) -> int:
+        return hash((self.page_size, self.components))
+
+    def __repr__(self) -> str:
+        return f"CacheType({self.page_size}, {list(self.components)})"
+
+
+class CacheView:
+    """A cache argument: where the components of a cache lie.
+
+    Parameters
+    ----------
+    cache_type : CacheType
+        The type that a program's function expects.
+    arrays : mapping of str to array
+        For each component its memory, with strides of its own. Shape
+        (pages, page_size, heads, width) with the last stride 1, or
+        (pages, heads, page_size * width) for the packed layouts: a view of
+        whatever the buffer is, such as ``hnd.transpose(0, 2, 1, 3)``.
+
+    Raises
+    ------
+    ValueError
+        If an array's shape or strides are not of that form.
+    TypeError
+        If its elements are not those of the component.
+    """
+
+    def __init__(self, cache_type: CacheType, arrays: Mapping[str, np.ndarray]) -> None:
+        self.cache_type = cache_type
+        memory = [
+            self._check(cache_type.page_size, component, arrays[component.name])
+            for component in cache_type.components
+        ]
+        num_pages = min(array.shape[0] for array in memory)
+        self._view = _kvc.CacheView.make(cache_type._type, num_pages, memory)
+
+    @classmethod
+    def _wrap(cls, cache_type: CacheType, view: _kvc.CacheView) -> "CacheView":
+        self = cls.__new__(cls)
+        self.cache_type = cache_type
+        self._view = view
+        return self
+
+    @staticmethod
+    def _check(page_size: int, component: Component, array: np.ndarray) -> np.ndarray:
+        expected = (page_size, component.heads, component.width)
+        if component.layout != "row_major":
+            expected = (component.heads, page_size * component.width)
+        if array.shape[1:] != expected or array.strides[-1] != array.itemsize:
+            raise ValueError(
+                f"component '{component.name}': expected an array of shape (pages, "
+                f"{', '.join(map(str, expected))}) with contiguous rows, got shape "
+                f"{array.shape} with strides of {array.strides} bytes"
+            )
+        if array.dtype != dtypes.to_numpy(component.dtype):
+            raise TypeError(
+                f"component '{component.name}': expected elements of {component.dtype}, "
+                f"got {array.dtype}"
+            )
+        return dtypes.bits(array)
+
+    @property
+    def num_pages(self) -> int:
+        """Pages of the cache."""
+        return self._view.num_pages
+
+    def memory(self, name: str) -> np.ndarray:
+        """Returns the memory of a component, shaped as `arrays` above."""
+        index = self.cache_type.index(name)
+        dtype = dtypes.to_numpy(self.cache_type.components[index].dtype)
+        return self._view.memory(index).view(dtype)
+
+    def _place(self, name: str, slots: np.ndarray):
+        """Returns an array and the index of the given slots in it.
+
+        What the index selects has shape (slots, heads, ...), with the width's
+        elements in order after that.
+        """
+        component = self.cache_type.components[self.cache_type.index(name)]
+        memory = self.memory(name)
+        page, token = np.divmod(slots, self.cache_type.page_size)
+        if component.layout == "row_major":
+            return memory, (page, token)
+        heads, width, pair = component.heads, component.width, component.pair
+        if component.layout == "packed_key":
+            image = (-1, width // pair, _PACKED_TOKENS, pair)
+            block, lane = np.divmod(token, _PACKED_TOKENS)
+            return memory.reshape(-1, heads, *image, copy=False), (
+                page, slice(None), block, slice(None), lane,
+            )  # fmt: skip
+        block, lane = np.divmod(token, pair)
+        return memory.reshape(-1, heads, self.cache_type.page_size // pair, width, pair,
+                              copy=False), (
+            page, slice(None), block, slice(None), lane,
+        )  # fmt: skip
+
+    def read(self, name: str, slots: np.ndarray) -> np.ndarray:
+        """Reads tokens of a component, whatever its layout.
+
+        Parameters
+        ----------
+        name : str
+            The component.
+        slots : array of int64, shape (tokens,)
+            Page id times page size plus offset, of each token.
+
+        Returns
+        -------
+        array of the component's type, shape (tokens, heads, width)
+        """
+        memory, index = self._place(name, np.asarray(slots, np.int64))
+        component = self.cache_type.components[self.cache_type.index(name)]
+        return memory[index].reshape(len(slots), component.heads, component.width)
+
+    def write(self, name: str, slots: np.ndarray, values: np.ndarray) -> None:
+        """Writes tokens of a component, whatever its layout.
+
+        Parameters
+        ----------
+        name : str
+            The component.
+        slots : array of int64, shape (tokens,)
+            Page id times page size plus offset, of each token.
+        values : array, shape (tokens, heads, width)
+            Converted to the component's type.
+        """
+        memory, index = self._place(name, np.asarray(slots, np.int64))
+        selected = (len(slots), *memory[index].shape[1:])
+        memory[index] = np.asarray(values).astype(memory.dtype).reshape(selected)
+
+
+class Pool:
+    """The pages of one or more layers that share their block tables.
+
+    Parameters
+    ----------
+    cache_type : CacheType
+        The type of one layer's cache: ``function.args[i].cache_type``.
+    num_pages : int
+        Pages of each layer.
+    layers : int
+        Layers.
+    debug_fill : bool
+        Fill new and freed pages with NaN.
+    page_order_seed : int
+        0 hands out pages in order, other numbers in a shuffled one.
+
+    Raises
+    ------
+    Error
+        If the type or a number is out of range, or memory is missing.
+    """
+
+    def __init__(
+        self,
+        cache_type: CacheType,
+        num_pages: int,
+        layers: int = 1,
+        debug_fill: bool = False,
+        page_order_seed: int = 0,
+    ) -> None:
+        self.cache_type = cache_type
+        self._pool = _kvc.Pool(cache_type._type, num_pages, layers, debug_fill, page_order_seed)
+
+    def view(self, layer: int = 0) -> CacheView:
+        """Returns the cache argument of a layer; it keeps the pool alive."""
+        return CacheView._wrap(self.cache_type, self._pool.view(layer))
+
+    def sequence(self, length: int = 0) -> "Sequence":
+        """Creates a sequence with slots for `length` tokens."""
+        sequence = Sequence(self)
+        try:
+            sequence.append(length)
+        except Exception:
+            sequence.free()
+            raise
+        return sequence
+
+    def stats(self) -> dict[str, int]:
+        """Returns counts: pages by state, tokens, and bytes of a page."""
+        return self._pool.stats()
+
+
+class Sequence:
+    """A sequence of tokens in the pages of a pool.
+
+    Lives until `free`, or as long as the pool.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self._handle = pool._pool.create_sequence()
+
+    def __len__(self) -> int:
+        return self.pool._pool.sequence_length(self._handle)
+
+    @property
+    def pages(self) -> list[int]:
+        """Its page ids, in order."""
+        return self.pool._pool.sequence_pages(self._handle)
+
+    def append(self, num_tokens: int) -> None:
+        """Extends the sequence by slots whose contents a program appends.
+
+        Raises
+        ------
+        Error
+            If the pool has too few free pages; then nothing changes.
+        """
+        self.pool._pool.append(self._handle, num_tokens)
+
+    def free(self) -> None:
+        """Gives the pages back; any use after that raises `Error`."""
+        self.pool._pool.free_sequence(self._handle)
+
+    def slots(self, start: int = 0, stop: Union[int, None] = None) -> np.ndarray:
+        """Returns the slots of tokens `start` to `stop` (default: all).
+
+        Returns
+        -------
+        array of int64, shape (tokens,)
+        """
+        tokens = np.arange(*slice(start, stop).indices(len(self)), dtype=np.int64)
+        pages = np.array(self.pages, np.int64)
+        page, offset = np.divmod(tokens, self.pool.cache_type.page_size)
+        return pages[page] * self.pool.cache_type.page_size + offset
+
+    def read(self, name: str, layer: int = 0) -> np.ndarray:
+        """Reads a component of all tokens: array, shape (tokens, heads, width)."""
+        return self.pool.view(layer).read(name, self.slots())
+
+    def write(self, name: str, values: np.ndarray, start: int = 0, layer: int = 0) -> None:
+        """Writes a component of the tokens from `start` on.
+
+        Parameters
+        ----------
+        name : str
+            The component.
+        values : array, shape (tokens, heads, width)
+            Converted to the component's type.
+        start : int
+            The first token to write.
+        layer : int
+            Layer of the pool.
+        """
+        self.pool.view(layer).write(name, self.slots(start, start + len(values)), values)
+
+
+def handles(sequences: AnySequence[Sequence]) -> list[int]:
+    """Returns the runtime's numbers of sequences."""
+    return [sequence._handle for sequence in sequences]

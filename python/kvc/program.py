@@ -1,0 +1,241 @@
+"""Programs, their functions, and the streams that run them."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+
+from . import _kvc, dtypes
+from .batch import Batch
+from .cache import CacheType, CacheView
+from .errors import Error, Status
+
+_KINDS = {1: "tensor", 2: "cache", 3: "batch"}
+
+
+class Stream:
+    """Threads of the CPU that run calls, one call after the other.
+
+    Parameters
+    ----------
+    num_threads : int
+        Threads, the caller's among them; 0 = one per processor.
+    """
+
+    def __init__(self, num_threads: int = 0) -> None:
+        self._stream = _kvc.Stream(num_threads)
+
+    @property
+    def num_workers(self) -> int:
+        """Threads, the caller's among them."""
+        return self._stream.num_workers
+
+
+_default_stream: Union[Stream, None] = None
+_default_lock = threading.Lock()
+
+
+def default_stream() -> Stream:
+    """Returns the stream of calls that name none: all processors, made once."""
+    global _default_stream
+    with _default_lock:
+        if _default_stream is None:
+            _default_stream = Stream()
+        return _default_stream
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a function says about one of its arguments or results.
+
+    Attributes
+    ----------
+    kind : {"tensor", "cache", "batch"}
+    is_result : bool
+    shape, strides : tuple of int or None
+        Of tensors; None where any value goes. Strides count elements.
+    dtype : str or None
+        Element type of tensors, as MLIR spells it.
+    rows_are_tokens : bool
+        Whether dimension 0 counts the new tokens of the batch.
+    cache_type : CacheType or None
+        Type of caches, with the layout that the compiler chose.
+    """
+
+    kind: str
+    is_result: bool
+    shape: tuple[Union[int, None], ...]
+    strides: tuple[Union[int, None], ...]
+    dtype: Union[str, None]
+    rows_are_tokens: bool
+    cache_type: Union[CacheType, None]
+
+
+def _argument(description: dict) -> Argument:
+    kind = _KINDS[description["kind"]]
+    cache_type = description["cache_type"]
+    return Argument(
+        kind=kind,
+        is_result=description["is_result"],
+        shape=description["shape"],
+        strides=description["strides"],
+        dtype=dtypes.NAMES[description["dtype"]] if kind == "tensor" else None,
+        rows_are_tokens=description["rows_are_tokens"],
+        cache_type=None if cache_type is None else CacheType._wrap(cache_type),
+    )
+
+
+class Function:
+    """A function of a program; call it with its inputs.
+
+    Attributes
+    ----------
+    name : str
+    args, results : tuple of Argument
+        What goes in and what comes out.
+    """
+
+    def __init__(self, program: _kvc.Program, index: int, name: str, described: list) -> None:
+        arguments = [_argument(description) for description in described]
+        self.name = name
+        self.args = tuple(a for a in arguments if not a.is_result)
+        self.results = tuple(a for a in arguments if a.is_result)
+        self._program = program
+        self._index = index
+
+    @property
+    def cache_type(self) -> CacheType:
+        """The type of its first cache argument.
+
+        Raises
+        ------
+        LookupError
+            If it has none.
+        """
+        for argument in self.args:
+            if argument.cache_type is not None:
+                return argument.cache_type
+        raise LookupError(f"expected a cache among the arguments of '{self.name}'")
+
+    def __call__(
+        self,
+        *args: Union[np.ndarray, CacheView, Batch],
+        out: Union[np.ndarray, tuple, None] = None,
+        stream: Union[Stream, None] = None,
+    ) -> Union[np.ndarray, tuple[np.ndarray, ...], None]:
+        """Runs the function and waits for it.
+
+        Arrays go in and out with the strides they have, without a copy; the last
+        stride must be 1. The interpreter lock is released meanwhile.
+
+        Parameters
+        ----------
+        *args : array, CacheView or Batch
+            The inputs, in the order of `self.args`.
+        out : array or tuple, optional
+            Where the results go: an array, or one per result, with None for
+            those to be made.
+        stream : Stream, optional
+            Where to run; default: one stream of all processors.
+
+        Returns
+        -------
+        array, tuple of arrays, or None
+            One array, or as many as there are results.
+
+        Raises
+        ------
+        Error
+            If an argument is not what the function expects.
+        TypeError
+            If an argument is no array, cache or batch, or its elements are none of
+            kvc's types.
+        """
+        outs = self._results(args, out)
+        marshalled = [_marshal(argument) for argument in (*args, *outs)]
+        self._program.run(self._index, (stream or default_stream())._stream, marshalled)
+        if len(outs) <= 1:
+            return outs[0] if outs else None
+        return tuple(outs)
+
+    def _results(self, args: tuple, out: Union[np.ndarray, tuple, None]) -> list[np.ndarray]:
+        given = out if isinstance(out, tuple) else (out,) * min(len(self.results), 1)
+        given += (None,) * (len(self.results) - len(given)) if out is None else ()
+        if len(given) != len(self.results):
+            raise Error(
+                Status.INVALID_ARGUMENT,
+                f"function '{self.name}': expected {len(self.results)} arrays in out, "
+                f"got {len(given)}",
+            )
+        return [
+            self._allocate(result, args) if array is None else array
+            for result, array in zip(self.results, given)
+        ]
+
+    def _allocate(self, result: Argument, args: tuple) -> np.ndarray:
+        shape = list(result.shape)
+        if result.rows_are_tokens and shape[0] is None:
+            shape[0] = self._count_tokens(args)
+        if None in shape:
+            raise Error(
+                Status.INVALID_ARGUMENT,
+                f"function '{self.name}': expected an array in out for a result of shape "
+                f"{result.shape}, which the inputs do not determine",
+            )
+        return np.empty(shape, dtypes.to_numpy(result.dtype))
+
+    def _count_tokens(self, args: tuple) -> Union[int, None]:
+        """Returns the number of new tokens, from a batch or from a tensor's rows."""
+        for given in args:
+            if isinstance(given, Batch):
+                return given.num_tokens
+        for argument, given in zip(self.args, args):
+            if argument.rows_are_tokens and isinstance(given, np.ndarray) and given.ndim:
+                return given.shape[0]
+        return None
+
+
+def _marshal(argument: Union[np.ndarray, CacheView, Batch]):
+    if isinstance(argument, np.ndarray):
+        number = dtypes.NUMBERS[dtypes.from_numpy(argument.dtype)]
+        return _kvc.Tensor.make(dtypes.bits(argument), number)
+    if isinstance(argument, CacheView):
+        return argument._view
+    if isinstance(argument, Batch):
+        return argument._batch
+    raise TypeError(f"expected an array, a CacheView or a Batch, got {type(argument).__name__}")
+
+
+class Program(Mapping):
+    """A compiled program: its functions by name.
+
+    Attributes
+    ----------
+    target : str
+        What the code was compiled for.
+    messages : str
+        Warnings and remarks of the compiler, one a line.
+    milliseconds : float
+        What the compiler took, from text to program.
+    """
+
+    def __init__(self, compiled: _kvc.Compiled) -> None:
+        program = compiled.load()
+        self.target: str = program.target
+        self.messages: str = compiled.messages
+        self.milliseconds: float = compiled.milliseconds
+        self._functions = {
+            name: Function(program, index, name, described)
+            for index, (name, described) in enumerate(program.functions())
+        }
+
+    def __getitem__(self, name: str) -> Function:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
