@@ -21,6 +21,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   registry.insert<kvc::KVCDialect>();
   kvc::registerKVCTransformsPasses();
+  kvc::registerDecomposePass();
   kvc::registerBuildProgramPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "kvc compiler driver\n", registry));

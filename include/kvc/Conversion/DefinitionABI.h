@@ -1,0 +1,49 @@
+//===- DefinitionABI.h - signatures of decomposed functions -----*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What kvc-decompose makes of arguments and results, and kvc-wrap-definition
+// fills in from a kvc_call_t.
+//===----------------------------------------------------------------------===//
+#ifndef KVC_CONVERSION_DEFINITIONABI_H
+#define KVC_CONVERSION_DEFINITIONABI_H
+
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace kvc {
+
+/// Attribute of a decomposed public function: its type before.
+inline constexpr llvm::StringLiteral kFunctionTypeAttr = "kvc.function_type";
+
+/// Returns the memref that stands for one component of a cache argument:
+/// - row_major: [page][token][head][w], the strides of the cache;
+/// - packed_key: [page][head][token / 16][w / p][token % 16][w % p];
+/// - packed_value: [page][head][token / p][w][token % p],
+/// where p is getPackedPair(). Pages and heads may lie apart.
+mlir::MemRefType getComponentBuffer(CacheType cache, ComponentAttr component);
+
+/// The values that stand for a batch argument, in order. The pages of sequence
+/// i start at `pageStart[i]` of `pageIds`, or at `i * pageStride` if
+/// `pageStart` is empty.
+struct BatchArrays {
+  mlir::Value queryStart, kvLens, pageIds, pageStart, pageStride, slots, positions;
+
+  BatchArrays() = default;
+  /// From values of the types getTypes().
+  explicit BatchArrays(mlir::ValueRange values);
+  llvm::SmallVector<mlir::Value> getValues() const;
+
+  static llvm::SmallVector<mlir::Type> getTypes(mlir::MLIRContext *context);
+};
+
+/// Returns the memref that stands for a tensor argument or result of a public
+/// function: any strides but the last.
+mlir::MemRefType getTensorBuffer(mlir::RankedTensorType type);
+
+} // namespace kvc
+
+#endif // KVC_CONVERSION_DEFINITIONABI_H
