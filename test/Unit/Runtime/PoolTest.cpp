@@ -150,6 +150,11 @@ TEST_F(PoolCreateTest, SizesThatOverflow) {
   expectInvalid("component 'k': expected a page of fewer than 2^63 bytes");
   type.page_size = INT_MAX;
   expectInvalid("component 'k': expected a page of fewer than 2^63 bytes");
+  // 4 * 3 * (2^31 - 1) * 715827883 = 2^64 - 4, which rounds up to 2^64.
+  type = {};
+  type.page_size = INT_MAX;
+  addComponent(type, "k", 3, 715827883, KVC_DTYPE_F32);
+  expectInvalid("component 'k': expected a page of fewer than 2^63 bytes");
   type = makeKeyValueType(1 << 20);
   options = makePoolOptions(INT_MAX);
   options.num_layers = INT_MAX;

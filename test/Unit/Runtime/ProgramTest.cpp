@@ -358,42 +358,49 @@ TEST(ProgramTest, RunWithWrongArguments) {
   }
 }
 
-// Two threads with calls on one stream: the workspace is one call's at a time.
+/// Fills the workspace with argument 0 and finds it unchanged a moment later.
+static kvc_status_t runMark(const kvc_rt_api_t *rt, kvc_stream_t *stream,
+                            const kvc_call_t *call) {
+  const auto &tensor = *static_cast<const kvc_tensor_t *>(call->args[0]);
+  const char mark = *static_cast<const char *>(tensor.data);
+  std::memset(call->workspace, mark, call->workspace_size);
+  kvc_cpu_kernel_fn yield = [](const void *, int64_t, int32_t) {
+    std::this_thread::yield();
+  };
+  if (kvc_status_t status = rt->parallel_for(stream, yield, nullptr, 4))
+    return status;
+  for (uint64_t i = 0; i < call->workspace_size; ++i)
+    if (static_cast<const char *>(call->workspace)[i] != mark)
+      return rt->fail(KVC_STATUS_INTERNAL, "somebody used the workspace");
+  return KVC_STATUS_OK;
+}
+
+// Two threads with calls on one stream: the workspace is one call's at a time,
+// also while it grows.
 TEST(ProgramTest, CallsOfTwoThreadsTakeTurns) {
-  FakeProgram fake = makeScaleProgram();
-  ASSERT_OK(fake.load(&scaleProgram));
+  kvc_function_entry_t entry = {
+      [](const kvc_rt_api_t *, const kvc_bounds_t *bounds, kvc_needs_t *needs) {
+        needs->workspace_size = 64 * static_cast<uint64_t>(bounds->max_tokens);
+        return kvc_status_t{KVC_STATUS_OK};
+      },
+      runMark};
+  FakeProgram fake;
+  fake.addFunction("mark", {makeTensorArg(KVC_DTYPE_I8, {KVC_DYNAMIC}, true)},
+                   &entry);
+  fake.build();
+  const kvc_program_t *program = nullptr;
+  ASSERT_OK(fake.load(&program));
   OwnedStream stream(2);
-  workspaceToAsk = 4096;
-  auto body = [&stream](float value) {
-    std::vector<float> in(2 * 3, value), out(2 * 3);
-    kvc_tensor_t inTensor = makeTensor(in.data(), KVC_DTYPE_F32, {2, 3});
-    kvc_tensor_t outTensor = makeTensor(out.data(), KVC_DTYPE_F32, {2, 3});
-    const int32_t queryStart[] = {0, 2}, kvLens[] = {2}, positions[] = {0, 1};
-    const int64_t slots[] = {-1, -1};
-    kvc_batch_t batch = {};
-    batch.struct_size = sizeof(batch);
-    batch.num_sequences = 1;
-    batch.num_tokens = batch.max_query_len = batch.max_kv_len = 2;
-    batch.query_start = queryStart;
-    batch.kv_lens = kvLens;
-    batch.slots = slots;
-    batch.positions = positions;
-    const void *args[] = {&inTensor, &batch, &outTensor};
-    for (int round = 0; round < 300; ++round) {
-      std::fill(out.begin(), out.end(), 0.0f);
-      ASSERT_OK(kvc_program_run(scaleProgram, 0, stream, args, 3));
-      for (float x : out)
-        ASSERT_EQ(x, 2.0f * value);
+  auto body = [&](char value) {
+    std::vector<char> data(300, value);
+    for (int64_t round = 1; round <= 300; ++round) {
+      kvc_tensor_t tensor = makeTensor(data.data(), KVC_DTYPE_I8, {round});
+      const void *args[] = {&tensor};
+      ASSERT_OK(kvc_program_run(program, 0, stream, args, 1));
     }
   };
-  // `needs` writes seenBounds from both threads, so it is not for this test.
-  fake.entries()[0].needs = [](const kvc_rt_api_t *, const kvc_bounds_t *,
-                               kvc_needs_t *needs) {
-    needs->workspace_size = 4096;
-    return kvc_status_t{KVC_STATUS_OK};
-  };
-  std::thread other(body, 3.0f);
-  body(5.0f);
+  std::thread other(body, 3);
+  body(5);
   other.join();
 }
 

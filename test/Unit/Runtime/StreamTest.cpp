@@ -34,6 +34,8 @@ static void countItem(const void *params, int64_t item, int32_t worker) {
     return;
   }
   ++counts.items[item];
+  if (item % 8 == 0) // lets others run while this worker is busy
+    std::this_thread::yield();
   counts.busy[worker] = false;
 }
 
@@ -76,6 +78,34 @@ TEST(StreamTest, LongItems) {
   OwnedStream stream(4);
   for (int round = 0; round < 5; ++round)
     EXPECT_OK(api->parallel_for(stream, sleepItem, nullptr, 6));
+}
+
+namespace {
+/// Parameters of a kernel whose items wait for each other.
+struct Rendezvous {
+  std::atomic<int32_t> numArrived{0};
+  std::atomic<int32_t> numMet{0};
+};
+} // namespace
+
+static void meet(const void *params, int64_t, int32_t) {
+  auto &meeting = *static_cast<Rendezvous *>(const_cast<void *>(params));
+  ++meeting.numArrived;
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (meeting.numArrived < 3 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  meeting.numMet += meeting.numArrived >= 3;
+}
+
+// Workers that sleep are woken: three items run at the same time.
+TEST(StreamTest, SleepingWorkersAreWoken) {
+  OwnedStream stream(3);
+  for (int round = 0; round < 10; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    Rendezvous meeting;
+    ASSERT_OK(api->parallel_for(stream, meet, &meeting, 3));
+    ASSERT_EQ(meeting.numMet, 3);
+  }
 }
 
 TEST(StreamTest, LoopsOfTwoThreadsTakeTurns) {
