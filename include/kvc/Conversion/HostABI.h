@@ -35,6 +35,12 @@ void addProgramFunction(mlir::ModuleOp module, const ProgramFunction &function);
 /// The module's list, in order; empty if there is none.
 llvm::SmallVector<ProgramFunction> getProgramFunctions(mlir::ModuleOp module);
 
+/// True if `name` can be a program's name: empty, or a C identifier.
+bool isProgramName(llvm::StringRef name);
+
+/// The query function of the program called `programName`.
+std::string getQuerySymbol(llvm::StringRef programName);
+
 /// The structure of kvc-rt/abi.h for a cache type.
 kvc_cache_type_t getABICacheType(CacheType type);
 

@@ -245,16 +245,20 @@ FailureOr<std::string> Descriptor::build(Location loc, StringRef target) const {
 // The module
 //===----------------------------------------------------------------------===//
 
-/// True for [A-Za-z_][A-Za-z0-9_]*.
-static bool isCIdentifier(StringRef text) {
-  return !text.empty() && !llvm::isDigit(text[0]) &&
-         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+bool kvc::isProgramName(StringRef name) {
+  return name.empty() ||
+         (!llvm::isDigit(name[0]) &&
+          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }));
 }
 
-/// The function `symbol` of the module, which must be defined with `numArgs`
-/// pointers as arguments and return an i32.
+std::string kvc::getQuerySymbol(StringRef programName) {
+  return (programName.empty() ? "kvc" : programName).str() + "_program_query";
+}
+
+/// Checks that the module defines `symbol` as a function of three pointers that
+/// returns an i32.
 static LogicalResult checkEntry(ModuleOp module, const ProgramFunction &function,
-                                StringRef symbol, unsigned numArgs) {
+                                StringRef symbol) {
   auto emit = [&](Location loc) {
     return emitError(loc) << "function '" << function.name << "': ";
   };
@@ -264,7 +268,7 @@ static LogicalResult checkEntry(ModuleOp module, const ProgramFunction &function
                                  << "', found none";
   auto ptr = LLVM::LLVMPointerType::get(module.getContext());
   auto type = LLVM::LLVMFunctionType::get(IntegerType::get(module.getContext(), 32),
-                                          SmallVector<Type>(numArgs, ptr));
+                                          SmallVector<Type>(3, ptr));
   auto entry = dyn_cast<LLVM::LLVMFuncOp>(op);
   if (!entry || entry.isExternal() || entry.getFunctionType() != type)
     return emit(op->getLoc()) << "expected entry point '" << symbol
@@ -359,7 +363,7 @@ private:
 
 LogicalResult BuildProgramPass::check(ArrayRef<ProgramFunction> functions, StringRef query) {
   ModuleOp module = getOperation();
-  if (!programName.empty() && !isCIdentifier(programName))
+  if (!isProgramName(programName))
     return module.emitError("expected program-name to be a C identifier, got '")
            << programName << "'";
   if (functions.empty())
@@ -370,8 +374,8 @@ LogicalResult BuildProgramPass::check(ArrayRef<ProgramFunction> functions, Strin
     if (Operation *op = module.lookupSymbol(symbol))
       return op->emitError("symbol '") << symbol << "' is reserved for the program";
   for (const ProgramFunction &function : functions)
-    if (failed(checkEntry(module, function, function.needs, 3)) ||
-        failed(checkEntry(module, function, function.run, 3)))
+    if (failed(checkEntry(module, function, function.needs)) ||
+        failed(checkEntry(module, function, function.run)))
       return failure();
   return success();
 }
@@ -380,7 +384,7 @@ void BuildProgramPass::runOnOperation() {
   ModuleOp module = getOperation();
   Location loc = module.getLoc();
   SmallVector<ProgramFunction> functions = getProgramFunctions(module);
-  std::string query = programName.empty() ? "kvc_program_query" : programName + "_program_query";
+  std::string query = getQuerySymbol(programName);
   if (failed(check(functions, query)))
     return signalPassFailure();
 
