@@ -22,6 +22,8 @@ int main(int argc, char **argv) {
   registry.insert<kvc::KVCDialect>();
   kvc::registerKVCTransformsPasses();
   kvc::registerDecomposePass();
+  kvc::registerExpandRuntimeCallsPass();
+  kvc::registerWrapDefinitionPass();
   kvc::registerBuildProgramPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "kvc compiler driver\n", registry));

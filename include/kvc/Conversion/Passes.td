@@ -22,8 +22,20 @@ def DecomposePass : Pass<"kvc-decompose", "::mlir::ModuleOp"> {
     passes over the keys, no score matrix. This text is the meaning of the
     operations; every optimised path is compared with it.
 
-    A cache argument becomes one memref per component, a batch argument one
-    memref per array.
+    A cache argument becomes one memref a component, a batch argument one a
+    array (`getComponentBuffer` and `BatchArrays` in `DefinitionABI.h`). Public
+    functions take their tensors as memrefs with any strides but the last, those
+    of results behind the arguments, and keep their type in the attribute
+    `kvc.function_type`. What else there is in a function stays as it is.
+
+    ```mlir
+    func.func @f(%q: tensor<?x8x64xf32>, %c: !kvc.cache<page = 16, k: 2x64xf32>, ...)
+        -> tensor<?x8x64xf32>
+    // becomes
+    func.func @f(%q: memref<?x8x64xf32, strided<[?, ?, 1]>>,
+                 %k: memref<?x16x2x64xf32, strided<[?, ?, ?, 1], offset: ?>>, ...,
+                 %out: memref<?x8x64xf32, strided<[?, ?, 1]>>)
+    ```
   }];
   let options = [
     Option<"precision", "precision", "std::string", "\"f32\"",
@@ -93,6 +105,21 @@ def WrapDefinitionPass : Pass<"kvc-wrap-definition", "::mlir::ModuleOp"> {
     arguments from a `kvc_call_t` and pass them as memref descriptors.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandRuntimeCallsPass : Pass<"kvc-expand-runtime-calls"> {
+  let summary = "replace operations that become calls of a compiler's library";
+  let description = [{
+    A program may call libc and libm, nothing else. Before the lowering to the
+    LLVM dialect this replaces
+
+    * `arith.extf` and `arith.truncf` from and to f16 and bf16 by integer
+      arithmetic on the bits, exact and with one rounding to nearest even, which
+      needs no instruction that a plain x86-64 lacks;
+    * `memref.copy` between buffers with strides by loops.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def BuildProgramPass : Pass<"kvc-build-program", "::mlir::ModuleOp"> {
