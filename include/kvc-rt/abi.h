@@ -315,8 +315,14 @@ struct kvc_rt_api {
    *  KVC_STATUS_INVALID_ARGUMENT. */
   kvc_status_t (*parallel_for)(kvc_stream_t *stream, kvc_cpu_kernel_fn kernel,
                                const void *params, int64_t count);
+  /** Checks a batch that function `function` made from arrays, or that goes with
+   *  a cache it made from buffers: the batch by itself and, unless `cache` is
+   *  null, that its pages and slots exist there. */
+  kvc_status_t (*check_batch)(const kvc_program_t *program, uint32_t function,
+                              const kvc_batch_t *batch,
+                              const kvc_cache_view_t *cache, int32_t page_size);
 };
-KVC_ABI_ASSERT(sizeof(kvc_rt_api_t) == 40, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_rt_api_t) == 48, "part of the ABI");
 
 #ifdef __cplusplus
 }

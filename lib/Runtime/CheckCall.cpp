@@ -26,6 +26,9 @@ kvc_status_t ArgContext::fail(kvc_status_t status, const char *format,
   va_start(args, format);
   std::vsnprintf(text, sizeof(text), format, args);
   va_end(args);
+  if (index == kMadeInside)
+    return kvc::rt::fail(status, "function '%s', batch made inside: %s",
+                         function, text);
   return kvc::rt::fail(status, "function '%s', argument %u: %s", function,
                        index, text);
 }
@@ -188,6 +191,25 @@ kvc_status_t kvc::rt::checkCall(const kvc_program_t *program, uint32_t function,
   return checked.checkBatchesInCaches();
 }
 
+kvc_status_t kvc::rt::checkBatch(const kvc_program_t *program,
+                                 uint32_t function, const kvc_batch_t *batch,
+                                 const kvc_cache_view_t *cache,
+                                 int32_t pageSize) {
+  KVC_RETURN_IF_FAILED(checkFunction(program, function));
+  ArgContext context{getName(program->blob, function), ArgContext::kMadeInside};
+  if (!batch)
+    return context.fail(KVC_STATUS_INVALID_ARGUMENT,
+                        "expected a batch, got null");
+  KVC_RETURN_IF_FAILED(checkBatchHeader(context, *batch));
+  KVC_RETURN_IF_FAILED(checkBatchArrays(context, *batch));
+  if (!cache)
+    return KVC_STATUS_OK;
+  kvc_cache_type_t type = {};
+  type.page_size = pageSize;
+  return checkBatchInCache(context, *batch,
+                           CacheArg{ArgContext::kMadeInside, cache, &type});
+}
+
 kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
                                     uint32_t function, const kvc_call_t &call,
                                     kvc_bounds_t &bounds) {
@@ -195,6 +217,20 @@ kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
   KVC_RETURN_IF_FAILED(given.checkPresence());
   bounds = {};
   bounds.struct_size = sizeof(bounds);
+  // A function without a batch argument may make its batch from arrays: no array
+  // is shorter than what it has an element for.
+  bool hasBatch = false;
+  for (uint32_t i = 0; i < given.numArgs; ++i)
+    hasBatch |= given.descs[i].kind == KVC_ARG_BATCH;
+  for (uint32_t i = 0; i < given.numArgs && !hasBatch; ++i) {
+    if (given.descs[i].kind != KVC_ARG_TENSOR || given.tensor(i).rank < 1)
+      continue;
+    auto extent = static_cast<int32_t>(
+        std::clamp<int64_t>(given.tensor(i).shape[0], 0, INT32_MAX));
+    bounds.max_tokens = std::max(bounds.max_tokens, extent);
+    if (given.descs[i].dtype == KVC_DTYPE_I32)
+      bounds.max_sequences = std::max(bounds.max_sequences, extent);
+  }
   for (uint32_t i = 0; i < given.numArgs; ++i) {
     if (given.isTokenTensor(i)) {
       const kvc_tensor_t &tensor = given.tensor(i);

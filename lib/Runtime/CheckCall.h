@@ -18,6 +18,11 @@ namespace kvc::rt {
 kvc_status_t checkCall(const kvc_program_t *program, uint32_t function,
                        const kvc_call_t *call);
 
+/// The table's check_batch; see abi.h. Allocates nothing.
+kvc_status_t checkBatch(const kvc_program_t *program, uint32_t function,
+                        const kvc_batch_t *batch, const kvc_cache_view_t *cache,
+                        int32_t pageSize);
+
 /// Checks that all arguments are there and computes the upper bounds of this
 /// call from them, except for the number of workers.
 kvc_status_t computeBounds(const kvc_program_t *program, uint32_t function,
@@ -25,6 +30,9 @@ kvc_status_t computeBounds(const kvc_program_t *program, uint32_t function,
 
 /// Which argument is being checked; starts every message about it.
 struct ArgContext {
+  /// The index of what is no argument: the function made it.
+  static constexpr uint32_t kMadeInside = UINT32_MAX;
+
   const char *function;
   uint32_t index;
 

@@ -1,0 +1,158 @@
+//===- AttentionKernel.h - the generator of CPU attention -------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One generator for decode and prefill. A *row* is one query token of one query
+// head; the rows of a KV head are ordered by token, then by head in the group.
+//
+//   for each tile of keys                      pages outside, so that a page of a
+//     find the blocks of 16 keys in the pages  pool is read from start to end
+//     for each KV head of the item             all of them (decode) or one
+//       fetch: pointers to packed blocks
+//       for each register tile of rows
+//         scores:  S = modify(scale * Q K^T)   rows x key vectors accumulators
+//         mask     (only where the tile needs it)
+//         softmax: online, in base 2
+//         values:  O = O * alpha + P V         rows x value vectors accumulators
+//
+// Kernels read *packed blocks* of 16 keys: [width / p][16][p] for keys and
+// [16 / p][width][p] for values, where p is the packed pair. A packed layout is read
+// in place; a row-major page, and a block that is not wholly visible, is packed into
+// scratch first, with the rows that are not visible read as zero.
+//===----------------------------------------------------------------------===//
+#ifndef KVC_LIB_CONVERSION_KVCTOCPU_ATTENTIONKERNEL_H
+#define KVC_LIB_CONVERSION_KVCTOCPU_ATTENTIONKERNEL_H
+
+#include "Emitter.h"
+#include "Params.h"
+#include "kvc/Conversion/WorkList.h"
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
+namespace kvc {
+
+enum class Phase { Decode, Prefill };
+
+class AttentionKernel {
+public:
+  AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAttr schedule, Phase phase);
+
+  /// Emits the body of the kernel: item `item` (i64) for worker `worker` (i32).
+  /// Decode has an item for each work item, prefill one for each of them and each
+  /// KV head (KV head innermost).
+  void emitBody(mlir::Value params, mlir::Value item, mlir::Value worker);
+
+  /// Emits the body of the kernel that merges the parts of one merge entry and one
+  /// query head (innermost). Decode only.
+  void emitMergeBody(mlir::Value params, mlir::Value item);
+
+  /// How the work list is to be built.
+  WorkListConfig getWorkListConfig() const;
+  /// Items of the kernel for each work item.
+  int64_t getHeadItems() const { return phase == Phase::Decode ? 1 : heads; }
+  int64_t getQueryHeads() const { return heads * group; }
+  /// Scratch memory of one worker, in bytes; a multiple of 64.
+  int64_t getScratchBytes() const { return scratchBytes; }
+  /// Bytes of one part: for each query head the unscaled output row, its maximum
+  /// (base 2) and its sum.
+  int64_t getPartBytes() const { return getQueryHeads() * (value.width + 2) * 4; }
+
+private:
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+
+  /// A component as the kernel reads it.
+  struct Component {
+    int64_t width;
+    Type element;
+    Layout layout;
+    int64_t pair;          ///< elements side by side in a packed block
+    int64_t params;        ///< offset of its ComponentParam
+    int64_t base, next;    ///< scratch: pointers of the blocks of this and the next tile
+    int64_t rows;          ///< scratch: pointers of the rows of a tile (row-major)
+    int64_t blocks;        ///< scratch: pointers of this head's packed blocks
+    int64_t ahead;         ///< scratch: pointers of the blocks to prefetch
+    int64_t packed;        ///< scratch: blocks that were packed here
+    int64_t blockBytes() const { return kPackedTokens * width * getByteWidth(element); }
+    bool isPacked() const { return layout != Layout::RowMajor; }
+  };
+  struct Term : Component {
+    int64_t queries; ///< scratch: the rows of the item's queries
+  };
+
+  void addComponent(Component &component, ComponentAttr attr, int64_t params);
+  int64_t allocate(int64_t bytes);
+  template <typename Fn> void forEachComponent(Fn fn);
+
+  // Queries and state.
+  void emitLoadQueries(Value params, Value firstHead);
+  void emitClearState();
+
+  // Fetch (AttentionFetch.cpp).
+  /// The rows of one block of a row-major component: their addresses, and which of
+  /// them are visible (i1).
+  struct BlockRows {
+    llvm::SmallVector<Value> addresses, valid;
+  };
+  void emitFindBlocks(const Component &c, Value params, Value tileBegin, int64_t target);
+  void emitFindRows(const Component &c, Value params, Value tileBegin);
+  void emitFetch(const Component &c, bool isKey, Value params, Value head, Value isLast);
+  void emitPackKeyRows(const Component &c, const BlockRows &rows, Value target);
+  void emitPackValueRows(const Component &c, const BlockRows &rows, Value target);
+  void emitCopyKeys(const Component &c, Value source, Value block, Value target);
+  void emitCopyValues(const Component &c, Value source, Value block, Value target);
+  Value isVisible(Value token);
+
+  // Products (AttentionProducts.cpp).
+  void emitScores(Value headIndex, Value firstRow);
+  void emitMask(Value firstRow);
+  void emitSoftmax(Value headIndex, Value firstRow);
+  void emitValues(Value headIndex, Value firstRow);
+  void emitValueColumns(Value headIndex, Value firstRow, Value firstColumn,
+                        llvm::ArrayRef<int64_t> vectors);
+  llvm::SmallVector<Value> loadKeys(const Component &c, Value address);
+  llvm::SmallVector<Value> loadQueries(const Term &term, Value address);
+  Value modifyScore(Value dot);
+
+  // Finish (AttentionFinish.cpp).
+  void emitFinish(Value params, Value firstHead);
+  void emitFinalRow(Value params, Value token, Value queryHead, Value max, Value sum,
+                    llvm::function_ref<Value(int64_t column, int64_t lanes)> loadColumn);
+
+  Value scratchAt(int64_t offset) { return e.offset(scratch, offset); }
+  Value scratchAt(int64_t offset, Value bytes) {
+    return e.offset(e.offset(scratch, bytes), offset);
+  }
+  /// Index of a row of a head in the arrays of the state.
+  Value stateRow(Value headIndex, Value row) { return e.add(e.mul(headIndex, maxRows), row); }
+  /// (first column, lanes) of the vectors that cover a row of the value.
+  llvm::SmallVector<std::pair<int64_t, int64_t>> valueColumns() const;
+
+  Emitter &e;
+  AttentionOp op;
+  Phase phase;
+  RegisterTileAttr registers;
+  bool dot;
+  int64_t lanes, tile, split, queryTokens;
+  int64_t heads, group, page;
+  int64_t headsPerItem; ///< KV heads of one item
+  int64_t maxRows;      ///< rows of a KV head, padded to whole register tiles
+  llvm::SmallVector<Term> terms;
+  Component value;
+  Type queryElement;
+
+  // Offsets in the scratch memory.
+  int64_t scratchBytes = 0;
+  int64_t outputs, maxima, sums, scores, probabilities, alphas;
+
+  // Values of the item at hand.
+  Value scratch, numRows, paddedRows, queryPos, kvBegin, kvEnd, allBegin, allEnd;
+  WorkItemValues itemFields;
+  // Values of the tile at hand (i64).
+  Value tileBegin, validBegin, validEnd, isFull, needsMask;
+};
+
+} // namespace kvc
+
+#endif // KVC_LIB_CONVERSION_KVCTOCPU_ATTENTIONKERNEL_H

@@ -1,0 +1,114 @@
+//===- HostFunction.h - the host side of CPU programs -----------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Lowers one function of kvc operations to kernels and to the two entry points of
+// the host ABI. In `run` each value is a pointer to its structure of kvc-rt/abi.h:
+// kvc_tensor_t, kvc_cache_view_t or kvc_batch_t.
+//===----------------------------------------------------------------------===//
+#ifndef KVC_LIB_CONVERSION_KVCTOCPU_HOSTFUNCTION_H
+#define KVC_LIB_CONVERSION_KVCTOCPU_HOSTFUNCTION_H
+
+#include "AttentionKernel.h"
+#include "Emitter.h"
+#include "kvc/Conversion/HostABI.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kvc {
+
+class HostFunction {
+public:
+  HostFunction(mlir::func::FuncOp function, int64_t index, CPUTier tier);
+
+  /// Emits the kernels, `needs` and `run` after the function, and adds them to the
+  /// module's list. Emits an error if the function holds what has no lowering.
+  llvm::LogicalResult lower();
+
+private:
+  using Value = mlir::Value;
+
+  /// What sizes depend on: of a call, or upper bounds of calls (i32).
+  struct Sizes {
+    Value sequences, tokens, kvLen, workers;
+  };
+  /// Offsets of the parts of the workspace that one attention uses (i64).
+  struct AttentionSpace {
+    Value items, merges, parts, scratch, end;
+  };
+  /// The two kernels of an attention, and the merge of the first.
+  struct AttentionFunctions {
+    std::unique_ptr<AttentionKernel> decode, prefill;
+    mlir::LLVM::LLVMFuncOp decodeFunction, mergeFunction, prefillFunction;
+  };
+
+  llvm::LogicalResult checkBody();
+
+  // Kernels.
+  mlir::LLVM::LLVMFuncOp
+  emitKernel(mlir::Operation *op, llvm::StringRef name,
+             llvm::function_ref<void(Value params, Value item, Value worker)> body);
+  void emitAttentionKernels(AttentionOp op);
+
+  // Entry points.
+  void emitNeeds(llvm::StringRef name);
+  llvm::LogicalResult emitRun(llvm::StringRef name);
+  mlir::LLVM::LLVMFuncOp startFunction(llvm::StringRef name, unsigned numArguments);
+  void returnIfFailed(Value status);
+  void failUnless(Value condition, kvc_status_t status, llvm::Twine message);
+
+  // Workspace.
+  AttentionSpace emitAttentionSpace(const AttentionKernel &kernel, const Sizes &sizes,
+                                    Value begin);
+  Value emitIntermediateBytes(Value tensor, Value tokens);
+  /// End of the workspace, after the intermediate tensors and the largest attention.
+  Value emitWorkspaceEnd(llvm::function_ref<Sizes(mlir::Operation *)> sizesOf);
+  bool isIntermediate(Value tensor);
+
+  // Operations in `run`.
+  llvm::LogicalResult emitOperation(mlir::Operation &op);
+  void emitAttention(AttentionOp op);
+  Value emitAttentionPhase(AttentionOp op, Phase phase, Value batch, Value params,
+                           const Sizes &sizes);
+  void emitAppend(AppendOp op);
+  void emitRope(RopeOp op);
+  void emitMerge(MergeOp op);
+  void emitCacheFromBuffers(CacheFromBuffersOp op);
+  void emitBatchFrom(mlir::Operation *op, Value queryStart, Value kvLens, Value slots,
+                     Value positions, int64_t maxQueryLen, int64_t maxKvLen);
+
+  /// Checks a batch or cache that was made in this function before it is used.
+  void checkUse(Value batch, Value cache);
+  void checkTokens(mlir::Operation *op, llvm::ArrayRef<Value> tensors, Value tokens);
+  void runRowKernel(mlir::Operation *op, Value params, Value tokens);
+  Value parallelFor(mlir::LLVM::LLVMFuncOp kernel, Value params, Value count);
+
+  Value allocate(int64_t bytes);
+  void setTensor(Value params, int64_t field, Value tensor);
+  void setComponent(Value params, int64_t field, Value cache, ComponentAttr component);
+  Value tensorData(Value tensor);
+  Value tensorTokens(Value tensor);
+  Value batchField(Value batch, int64_t offset, mlir::Type type);
+  Sizes batchSizes(Value batch);
+
+  mlir::func::FuncOp function;
+  int64_t index;
+  mlir::OpBuilder b;
+  Emitter e;
+  ABIBuilder abi;
+
+  llvm::DenseMap<mlir::Operation *, mlir::LLVM::LLVMFuncOp> rowKernels;
+  llvm::DenseMap<mlir::Operation *, AttentionFunctions> attentions;
+
+  // State while `run` is being emitted.
+  mlir::LLVM::LLVMFuncOp run;
+  mlir::Block *failureBlock = nullptr; ///< returns its argument, a status
+  Value rt, stream, call, program, workspace, attentionSpace;
+  llvm::DenseMap<Value, Value> values;
+};
+
+} // namespace kvc
+
+#endif // KVC_LIB_CONVERSION_KVCTOCPU_HOSTFUNCTION_H
