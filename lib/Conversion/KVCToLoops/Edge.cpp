@@ -10,16 +10,16 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace kvc;
 
-/// The memory of a 1-D or 2-D tensor of integers.
+/// The memory of a 1-D tensor of integers.
 static Value toArray(LoopBuilder &b, Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  SmallVector<int64_t> dynamic(type.getRank(), ShapedType::kDynamic);
   auto buffer = MemRefType::get(type.getShape(), type.getElementType());
-  auto wanted = MemRefType::get(dynamic, type.getElementType());
+  auto wanted = MemRefType::get(ShapedType::kDynamic, type.getElementType());
   Value array = bufferization::ToBufferOp::create(b, buffer, tensor, /*read_only=*/true);
   if (wanted == buffer)
     return array;
@@ -98,9 +98,11 @@ struct DecomposeBatchFromBlockTable final : OpConversionPattern<BatchFromBlockTa
     BatchArrays batch;
     batch.queryStart = toArray(b, onlyValue(adaptor.getQueryStart()));
     batch.kvLens = toArray(b, onlyValue(adaptor.getKvLens()));
-    Value table = toArray(b, onlyValue(adaptor.getBlockTable()));
-    batch.pageIds = memref::CollapseShapeOp::create(
-        b, table, SmallVector<ReassociationIndices>{{0, 1}});
+    // Its rows may lie apart; those of the flat tensor follow each other.
+    Value table = onlyValue(adaptor.getBlockTable());
+    Value flat = tensor::CollapseShapeOp::create(b, table,
+                                                 SmallVector<ReassociationIndices>{{0, 1}});
+    batch.pageIds = toArray(b, flat);
     batch.pageStart = emptyArray(b);
     batch.pageStride = b.size(table, 1);
     batch.slots = toArray(b, onlyValue(adaptor.getSlots()));

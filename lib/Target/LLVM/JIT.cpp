@@ -29,7 +29,7 @@ static bool isAllowedSymbol(StringRef name) {
       "expm1", "fabs",  "floor", "fma",       "fmax",  "fmin",  "fmod",  "ldexp",
       "log",   "log10", "log1p", "log2",      "pow",   "rint",  "round", "roundeven",
       "sin",   "sinh",  "sqrt",  "nearbyint", "tan",   "tanh",  "trunc", "fmaximum",
-      "fminimum"};
+      "fminimum", "sincos"};
   if (memory.contains(name) || math.contains(name))
     return true;
   return name.consume_back("f") && math.contains(name);
