@@ -6,25 +6,44 @@
 //
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/Passes.h"
-#include "kvc/Dialect/KVC/IR/KVC.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
+#include "kvc/Pipelines/Compile.h"
+#include "kvc/Pipelines/Pipelines.h"
 
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/InitAllPasses.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+/// The upstream passes that kvc's pipelines are made of. All of MLIR's would
+/// treble the time to compile this file, and need dialects that kvc does not use.
+static void registerUpstreamPasses() {
+  mlir::registerTransformsPasses();
+  mlir::registerConversionPasses();
+  mlir::registerLinalgPasses();
+  mlir::registerSCFPasses();
+  mlir::registerGPUPasses();
+  mlir::arith::registerArithPasses();
+  mlir::bufferization::registerBufferizationPasses();
+  mlir::LLVM::registerLLVMPasses();
+  mlir::memref::registerMemRefPasses();
+}
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  mlir::registerAllPasses();
-  registry.insert<kvc::KVCDialect>();
+  kvc::registerCompilerDialects(registry);
+  registry.insert<mlir::nvgpu::NVGPUDialect>(); // for what -kvc-verify-nvvm refuses
+  registerUpstreamPasses();
   kvc::registerKVCTransformsPasses();
-  kvc::registerDecomposePass();
-  kvc::registerExpandRuntimeCallsPass();
-  kvc::registerWrapDefinitionPass();
-  kvc::registerBuildProgramPass();
+  kvc::registerKVCConversionPasses();
+  kvc::registerKVCPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "kvc compiler driver\n", registry));
 }
