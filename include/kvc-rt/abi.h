@@ -184,7 +184,9 @@ typedef struct kvc_call {
 KVC_ABI_ASSERT(sizeof(kvc_call_t) == 32, "part of the ABI");
 
 /** Upper bounds of the calls that a workspace must serve. With several batches
- *  each is the largest; without one, all but max_tokens are 0. */
+ *  each is the largest. Without one the function may make its batch from
+ *  arrays: then max_tokens is the largest first dimension of any tensor,
+ *  max_sequences that of any tensor of i32, and the other two are 0. */
 typedef struct kvc_bounds {
   uint32_t struct_size;
   int32_t max_sequences;
@@ -315,9 +317,10 @@ struct kvc_rt_api {
    *  KVC_STATUS_INVALID_ARGUMENT. */
   kvc_status_t (*parallel_for)(kvc_stream_t *stream, kvc_cpu_kernel_fn kernel,
                                const void *params, int64_t count);
-  /** Checks a batch that function `function` made from arrays, or that goes with
-   *  a cache it made from buffers: the batch by itself and, unless `cache` is
-   *  null, that its pages and slots exist there. */
+  /** Checks a batch that function `function` made from arrays, or that goes
+   *  with a cache it made from buffers: the batch by itself and, unless `cache`
+   *  is null, that its pages and slots exist there at `page_size` tokens a
+   *  page, >= 1. */
   kvc_status_t (*check_batch)(const kvc_program_t *program, uint32_t function,
                               const kvc_batch_t *batch,
                               const kvc_cache_view_t *cache, int32_t page_size);

@@ -20,7 +20,7 @@ static kvc_status_t apiFail(kvc_status_t status, const char *message) {
 
 const kvc_rt_api_t *kvc_runtime_api(void) {
   static const kvc_rt_api_t api = {
-      sizeof(kvc_rt_api_t),    KVC_ABI_VERSION, &checkCall, &apiFail,
+      sizeof(kvc_rt_api_t),    KVC_ABI_VERSION, &checkCall,  &apiFail,
       &kvc_stream_num_workers, &parallelFor,    &checkBatch,
   };
   return &api;

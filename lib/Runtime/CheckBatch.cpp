@@ -12,6 +12,8 @@
 #include "Status.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 using namespace kvc::rt;
 
@@ -136,6 +138,17 @@ kvc_status_t kvc::rt::checkBatchArrays(const ArgContext &context,
 // Pages and slots
 //===----------------------------------------------------------------------===//
 
+/// The cache in messages, such as "the cache in argument 3".
+static std::array<char, 48> describe(const CacheArg &cache) {
+  std::array<char, 48> text;
+  if (cache.index == ArgContext::kMadeInside)
+    std::snprintf(text.data(), text.size(), "its cache");
+  else
+    std::snprintf(text.data(), text.size(), "the cache in argument %u",
+                  cache.index);
+  return text;
+}
+
 /// Checks that ids[0] .. ids[count - 1] are pages of `cache`, or -1.
 static kvc_status_t checkPageIds(const ArgContext &context, int32_t sequence,
                                  const int32_t *ids, int64_t count,
@@ -153,10 +166,10 @@ static kvc_status_t checkPageIds(const ArgContext &context, int32_t sequence,
     ++culprit;
   return context.fail(KVC_STATUS_INVALID_ARGUMENT,
                       "expected the %lld pages of sequence %d to be below the "
-                      "%lld pages of the cache in argument %u, or -1, got %d "
+                      "%lld pages of %s, or -1, got %d "
                       "for page %lld",
                       Long{count}, sequence, Long{cache.view->num_pages},
-                      cache.index, ids[culprit], Long{culprit});
+                      describe(cache).data(), ids[culprit], Long{culprit});
 }
 
 static kvc_status_t checkPages(const ArgContext &context,
@@ -201,8 +214,9 @@ static kvc_status_t checkSlots(const ArgContext &context,
     if (static_cast<uint64_t>(batch.slots[i]) + 1 > limit)
       return context.fail(KVC_STATUS_INVALID_ARGUMENT,
                           "expected slots[%d] to be below the %lld slots of "
-                          "the cache in argument %u, or -1, got %lld",
-                          i, Long{numSlots}, cache.index, Long{batch.slots[i]});
+                          "%s, or -1, got %lld",
+                          i, Long{numSlots}, describe(cache).data(),
+                          Long{batch.slots[i]});
   return KVC_STATUS_OK;
 }
 

@@ -204,6 +204,9 @@ kvc_status_t kvc::rt::checkBatch(const kvc_program_t *program,
   KVC_RETURN_IF_FAILED(checkBatchArrays(context, *batch));
   if (!cache)
     return KVC_STATUS_OK;
+  if (pageSize < 1)
+    return context.fail(KVC_STATUS_INVALID_ARGUMENT,
+                        "expected a page size of at least 1, got %d", pageSize);
   kvc_cache_type_t type = {};
   type.page_size = pageSize;
   return checkBatchInCache(context, *batch,
@@ -217,8 +220,8 @@ kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
   KVC_RETURN_IF_FAILED(given.checkPresence());
   bounds = {};
   bounds.struct_size = sizeof(bounds);
-  // A function without a batch argument may make its batch from arrays: no array
-  // is shorter than what it has an element for.
+  // A function without a batch argument may make its batch from arrays: no
+  // array is shorter than what it has an element for.
   bool hasBatch = false;
   for (uint32_t i = 0; i < given.numArgs; ++i)
     hasBatch |= given.descs[i].kind == KVC_ARG_BATCH;

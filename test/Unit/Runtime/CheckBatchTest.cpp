@@ -273,3 +273,34 @@ TEST_F(CheckBatchTest, TwoBatches) {
                "argument 2: expected 3 page ids for the 9 tokens of sequence "
                "2 at page size 4, got 2");
 }
+
+// A batch that a function makes itself is checked in the same way.
+TEST_F(CheckBatchTest, MadeInside) {
+  const kvc_rt_api_t *api = kvc_runtime_api();
+  EXPECT_OK(api->check_batch(program, 0, &batch, nullptr, 0));
+  EXPECT_OK(api->check_batch(program, 0, &batch, &fourView, 4));
+  EXPECT_FAILS(api->check_batch(program, 0, nullptr, nullptr, 0),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "function 'both', batch made inside: expected a batch, got "
+               "null");
+  EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 0),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "expected a page size of at least 1, got 0");
+  EXPECT_FAILS(api->check_batch(program, 9, &batch, nullptr, 0),
+               KVC_STATUS_NOT_FOUND, "expected a function below 3");
+  slots[0] = 40;
+  EXPECT_OK(api->check_batch(program, 0, &batch, nullptr, 0));
+  EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 4),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "batch made inside: expected slots[0] to be below the 40 slots "
+               "of its cache, or -1, got 40");
+  pageIds[1] = 10;
+  EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 4),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "expected the 3 pages of sequence 0 to be below the 10 pages of "
+               "its cache, or -1, got 10 for page 1");
+  kvLens[0] = 77;
+  EXPECT_FAILS(api->check_batch(program, 0, &batch, nullptr, 0),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "batch made inside: expected kv_lens[0] from 0 to max_kv_len");
+}

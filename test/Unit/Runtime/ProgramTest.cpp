@@ -433,7 +433,8 @@ TEST(ProgramTest, CallInsideACallIsRefused) {
                           "stream would wait for itself");
 }
 
-// Without a batch the bounds come from the tensors whose rows are tokens.
+// Without a batch the function may make one from arrays, and the bounds come
+// from the tensors, whose rows may be tokens or, in i32, sequences.
 TEST(ProgramTest, BoundsWithoutABatch) {
   kvc_function_entry_t entry = {
       needsForScale,
@@ -443,20 +444,21 @@ TEST(ProgramTest, BoundsWithoutABatch) {
   FakeProgram fake;
   fake.addFunction("plain",
                    {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC}, true),
-                    makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC})},
+                    makeTensorArg(KVC_DTYPE_I32, {KVC_DYNAMIC})},
                    &entry);
   fake.build();
   const kvc_program_t *program = nullptr;
   ASSERT_OK(fake.load(&program));
   OwnedStream stream(2);
-  float data[20];
+  float data[7];
+  int32_t lengths[4];
   kvc_tensor_t tokens = makeTensor(data, KVC_DTYPE_F32, {7});
-  kvc_tensor_t other = makeTensor(data, KVC_DTYPE_F32, {20});
+  kvc_tensor_t other = makeTensor(lengths, KVC_DTYPE_I32, {4});
   const void *args[] = {&tokens, &other};
   workspaceToAsk = 0;
   EXPECT_OK(kvc_program_run(program, 0, stream, args, 2));
   EXPECT_EQ(seenBounds.max_tokens, 7);
-  EXPECT_EQ(seenBounds.max_sequences, 0);
+  EXPECT_EQ(seenBounds.max_sequences, 4);
   EXPECT_EQ(seenBounds.max_query_len, 0);
   EXPECT_EQ(seenBounds.max_kv_len, 0);
   EXPECT_EQ(seenBounds.num_workers, 2);

@@ -78,6 +78,6 @@ TEST(StatusTest, TableIsComplete) {
   EXPECT_EQ(api->struct_size, sizeof(*api));
   EXPECT_EQ(api->abi_version, KVC_ABI_VERSION);
   EXPECT_TRUE(api->check_call && api->fail && api->num_workers &&
-              api->parallel_for);
+              api->parallel_for && api->check_batch);
   EXPECT_STRNE(kvc_runtime_version(), "");
 }
