@@ -19,6 +19,17 @@ namespace kvc {
 /// Attribute of a decomposed public function: its type before.
 inline constexpr llvm::StringLiteral kFunctionTypeAttr = "kvc.function_type";
 
+/// Attribute of such a function, a dictionary: what check_call cannot know. Numbers
+/// are those of arguments, results counted after them, or -1 - i for the i-th batch
+/// or cache that the function makes itself.
+/// - batches = [{arrays = array<i64: query_start, kv_lens, page_start or -1, page_ids,
+///   slots, positions>, max_query_len, max_kv_len}]: those that it makes of arguments;
+/// - caches = [array<i64: buffers>];
+/// - uses = [array<i64: batch, cache, page size>]: batches that have to fit caches;
+/// - rows = [array<i64: batch, tensors>]: tensors with a row for each new token;
+/// - equal_rows = [array<i64: tensors>]: tensors with as many rows.
+inline constexpr llvm::StringLiteral kChecksAttr = "kvc.checks";
+
 /// Returns the memref that stands for one component of a cache argument:
 /// - row_major: [page][token][head][w], the strides of the cache;
 /// - packed_key: [page][head][token / 16][w / p][token % 16][w % p];

@@ -7,8 +7,9 @@
 // Adds `needs` and `run` of kvc-rt/abi.h to each function that kvc-decompose
 // recorded, once it takes memref descriptors one field an argument.
 //===----------------------------------------------------------------------===//
+#include "DefinitionChecks.h"
+
 #include "kvc/Conversion/DefinitionABI.h"
-#include "kvc/Conversion/HostABI.h"
 #include "kvc/Conversion/Passes.h"
 
 #define DEBUG_TYPE "kvc-wrap-definition"
@@ -145,35 +146,20 @@ static void createNeeds(OpBuilder &b, Location loc, StringRef name) {
   LLVM::ReturnOp::create(b, loc, abi.i32(KVC_STATUS_OK));
 }
 
-/// Emits the runtime's check of a call, and a return if it finds fault.
-static void emitCheck(OpBuilder &b, Location loc, Value rt, int64_t functionIndex,
-                      Value call) {
-  ABIBuilder abi(b, loc);
-  Value program =
-      LLVM::CallOp::create(b, loc, TypeRange(abi.ptr()), kProgramSymbol, ValueRange())
-          .getResult();
-  Value status = abi.callTable(rt, offsetof(kvc_rt_api_t, check_call), b.getI32Type(),
-                               {program, abi.i32(functionIndex), call});
-  Value isOk = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, status,
-                                    abi.i32(KVC_STATUS_OK));
-  Block *entry = b.getInsertionBlock();
-  Block *work = b.createBlock(entry->getParent());
-  Block *refuse = b.createBlock(entry->getParent());
-  LLVM::ReturnOp::create(b, loc, status);
-  b.setInsertionPointToEnd(entry);
-  LLVM::CondBrOp::create(b, loc, isOk, work, refuse);
-  b.setInsertionPointToStart(work);
-}
-
 /// run(rt, stream, call): checks the call and does the work.
 static LogicalResult createRun(OpBuilder &b, LLVM::LLVMFuncOp lowered, FunctionType type,
                                int64_t functionIndex, StringRef name) {
   Location loc = lowered.getLoc();
   LLVM::LLVMFuncOp function = createEntry(b, loc, name);
   Value call = function.getArgument(2);
-  emitCheck(b, loc, function.getArgument(0), functionIndex, call);
-
   ABIBuilder abi(b, loc);
+  Value program =
+      LLVM::CallOp::create(b, loc, TypeRange(abi.ptr()), kProgramSymbol, ValueRange())
+          .getResult();
+  DefinitionChecks checks(b, function, program, functionIndex);
+  checks.emitCall();
+  checks.emitRecorded(lowered->getAttrOfType<DictionaryAttr>(kChecksAttr));
+
   ArgumentList args(b, loc);
   int64_t index = 0;
   for (ArrayRef<Type> types : {type.getInputs(), type.getResults()})
@@ -224,6 +210,7 @@ void WrapDefinitionPass::runOnOperation() {
       return signalPassFailure();
     addProgramFunction(module, {function.getName(), type, needs, run});
     function->removeAttr(kFunctionTypeAttr);
+    function->removeAttr(kChecksAttr);
     SymbolTable::setSymbolVisibility(function, SymbolTable::Visibility::Private);
   }
 }

@@ -61,6 +61,7 @@ LogicalResult kvc::recordFunctionTypes(ModuleOp module) {
       return diag;
     }
     function->setAttr(kFunctionTypeAttr, TypeAttr::get(function.getFunctionType()));
+    recordChecks(function);
   }
   return success();
 }

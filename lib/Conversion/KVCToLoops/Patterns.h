@@ -30,6 +30,9 @@ void populateEdgeLoopPatterns(mlir::RewritePatternSet &patterns,
 /// kFunctionTypeAttr. Fails if it cannot be an entry point of a program.
 llvm::LogicalResult recordFunctionTypes(mlir::ModuleOp module);
 
+/// Records what a call of a public function has to fulfil as its kChecksAttr.
+void recordChecks(mlir::Operation *function);
+
 /// Makes each recorded function take buffers in place of tensors, those of its
 /// results last, so that the caller decides where they lie.
 void convertBoundaries(mlir::ModuleOp module);
