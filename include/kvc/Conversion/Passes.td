@@ -26,7 +26,8 @@ def DecomposePass : Pass<"kvc-decompose", "::mlir::ModuleOp"> {
     array (`getComponentBuffer` and `BatchArrays` in `DefinitionABI.h`). Public
     functions take their tensors as memrefs with any strides but the last, those
     of results behind the arguments, and keep their type in the attribute
-    `kvc.function_type`. What else there is in a function stays as it is.
+    `kvc.function_type`; `kvc.checks` says what a call has to fulfil beyond it.
+    What else there is in a function stays as it is.
 
     ```mlir
     func.func @f(%q: tensor<?x8x64xf32>, %c: !kvc.cache<page = 16, k: 2x64xf32>, ...)
@@ -102,7 +103,7 @@ def WrapDefinitionPass : Pass<"kvc-wrap-definition", "::mlir::ModuleOp"> {
   let description = [{
     Runs after the decomposed, bufferised functions have been lowered to the
     LLVM dialect: adds, for each, the functions `needs` and `run` that take its
-    arguments from a `kvc_call_t` and pass them as memref descriptors.
+    arguments from a `kvc_call_t`, check them, and pass them as memref descriptors.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

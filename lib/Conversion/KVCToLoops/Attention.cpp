@@ -98,11 +98,12 @@ Value AttentionLoops::emitScore(const Row &row, const Slot &slot) {
   for (auto [index, query] : llvm::enumerate(queries)) {
     ComponentAttr component = op.getTermComponent(index);
     Value term = query; // a structured binding cannot be captured
-    sum = b.loop(b.index(component.getWidth()), sum, [&](Value w, ValueRange carried) -> Values {
-             Value q = b.extend(b.extract(term, {row.token, row.head, w}), real);
-             Value k = loadElement(component, row, slot, w);
-             return {b.add(carried[0], b.mul(q, k))};
-           }).front();
+    auto addProduct = [&](Value w, ValueRange carried) -> Values {
+      Value q = b.extend(b.extract(term, {row.token, row.head, w}), real);
+      Value k = loadElement(component, row, slot, w);
+      return {b.add(carried[0], b.mul(q, k))};
+    };
+    sum = b.loop(b.index(component.getWidth()), sum, addProduct).front();
   }
   Value score = b.mul(sum, b.real(real, op.getScale().convertToDouble()));
   auto tanh = [&](Value x) -> Value { return math::TanhOp::create(b, x); };

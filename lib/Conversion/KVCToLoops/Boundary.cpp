@@ -52,8 +52,8 @@ LogicalResult kvc::recordFunctionTypes(ModuleOp module) {
                << type;
     for (Type type : function.getResultTypes())
       if (!isABIResult(type))
-        return function.emitOpError("expected results of a public function to be tensors, got ")
-               << type;
+        return function.emitOpError("expected results of a public function to be tensors, ")
+               << "got " << type;
     for (Operation *user : users.getUsers(function)) {
       InFlightDiagnostic diag =
           function.emitOpError("expected a public function not to be used within its module");

@@ -80,7 +80,8 @@ void DecomposePass::runOnOperation() {
   ConversionTarget target(*context);
   target.addIllegalDialect<KVCDialect>();
   target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp op) {
-    return converter.isSignatureLegal(op.getFunctionType()) && converter.isLegal(&op.getBody());
+    return converter.isSignatureLegal(op.getFunctionType()) &&
+           converter.isLegal(&op.getBody());
   });
   target.addDynamicallyLegalOp<func::CallOp, func::ReturnOp>(
       [&](Operation *op) { return converter.isLegal(op); });

@@ -39,6 +39,32 @@ llvm.func @f(%x: !llvm.ptr, %x1: !llvm.ptr, %x2: i64, %x3: i64, %x4: i64, %x5: i
 // CHECK:         %[[SIZE:.*]] = llvm.getelementptr %[[OUT]][8]
 // CHECK:         llvm.store %[[NOTHING]], %[[SIZE]]
 
+// What kvc-decompose found beyond the types is checked next: a batch made of
+// arguments 0 to 4, and the rows of argument 5 and of the result.
+// CHECK-LABEL: llvm.func @made(
+// CHECK-NOT:     kvc.checks
+llvm.func @made(%s: !llvm.ptr, %s1: !llvm.ptr, %s2: i64, %s3: i64, %s4: i64,
+                %l: !llvm.ptr, %l1: !llvm.ptr, %l2: i64, %l3: i64, %l4: i64,
+                %b: !llvm.ptr, %b1: !llvm.ptr, %b2: i64, %b3: i64, %b4: i64, %b5: i64, %b6: i64,
+                %t: !llvm.ptr, %t1: !llvm.ptr, %t2: i64, %t3: i64, %t4: i64,
+                %o: !llvm.ptr, %o1: !llvm.ptr, %o2: i64, %o3: i64, %o4: i64,
+                %x: !llvm.ptr, %x1: !llvm.ptr, %x2: i64, %x3: i64, %x4: i64,
+                %r: !llvm.ptr, %r1: !llvm.ptr, %r2: i64, %r3: i64, %r4: i64) attributes {
+    kvc.checks = {batches = [{arrays = array<i64: 0, 1, -1, 2, 3, 4>, max_kv_len = 9 : i64,
+                              max_query_len = 2 : i64}],
+                  caches = [], equal_rows = [], rows = [array<i64: -1, 5, 6>], uses = []},
+    kvc.function_type = (tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>, tensor<?xi64>,
+                         tensor<?xi32>, tensor<?xf32>) -> tensor<?xf32>} {
+  llvm.return
+}
+// CHECK-LABEL: llvm.func @made.run(
+// CHECK:         %[[BATCH:.*]] = llvm.alloca %{{.*}} x i8 {alignment = 8 : i64}
+// CHECK:         %[[MAX_QUERY_LEN:.*]] = llvm.mlir.constant(2 : i32)
+// CHECK-NEXT:    %[[FIELD:.*]] = llvm.getelementptr %[[BATCH]][12]
+// CHECK-NEXT:    llvm.store %[[MAX_QUERY_LEN]], %[[FIELD]]
+// CHECK:         llvm.call %{{.*}}(%{{.*}}, %{{.*}}, %[[BATCH]], %{{.*}}, %{{.*}})
+// CHECK:         llvm.call @made(
+
 // A function that kvc-decompose did not record is left alone.
 // CHECK-LABEL: llvm.func @other()
 // CHECK-NOT:   @other.run
@@ -46,3 +72,5 @@ llvm.func @other() {
   llvm.return
 }
 // CHECK: llvm.func @kvc.program() -> !llvm.ptr
+// CHECK: llvm.mlir.global internal constant @kvc.message("expected the arrays that a batch is made from
+// CHECK: llvm.mlir.global internal constant @kvc.message{{.*}}("expected tensors to have as many rows

@@ -32,6 +32,17 @@ func.func @caller(%k: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
   return
 }
 
+// What the types do not say is recorded: pages of a cache made of argument 1 have
+// to exist, argument 0 has a row for each token of the batch, argument 2.
+// CHECK-LABEL: func.func @checks(
+// CHECK-SAME:    kvc.checks = {batches = [], caches = [array<i64: 1>], equal_rows = [],
+// CHECK-SAME:    rows = [array<i64: 2, 0>], uses = [array<i64: 2, -1, 16>]}
+func.func @checks(%k: tensor<?x2x8xf16>, %buffer: memref<?x16x2x8xf16>, %batch: !kvc.batch) {
+  %cache = kvc.cache_from_buffers %buffer order nhd : memref<?x16x2x8xf16> -> !cache
+  kvc.append %cache[k: %k] at %batch : !cache, tensor<?x2x8xf16>
+  return
+}
+
 // -----
 
 // The host knows no scalars.
