@@ -221,7 +221,7 @@ void Attention::emitItem(Value index) {
   SmallVector<RowStats> stats;
   for (int64_t half = 0; half < config.halves(); ++half)
     stats.push_back({results[numAccumulators + 2 * half], results[numAccumulators + 2 * half + 1]});
-  emitFinish(k, config, params, lane, item, kvHead, rowBlock, ring,
+  emitFinish(k, config, params, lane, index, kvHead, rowBlock, ring,
              results.take_front(numAccumulators), stats);
 }
 
@@ -243,13 +243,12 @@ static void setAttributes(LLVM::LLVMFuncOp kernel, const AttentionConfig &config
   kernel->setAttr("kvc.shared_bytes", b.getI32IntegerAttr(sharedBytes));
 }
 
-/// Thread blocks that should share a multiprocessor: as many as fit in its 228
-/// KiB of shared memory (1 KiB of each block is the system's) and leave each
-/// thread 168 registers.
-static int64_t getBlocksPerProcessor(const AttentionConfig &config) {
-  int64_t byShared = 228 * 1024 / (config.sharedBytes() + 1024);
-  int64_t byRegisters = 65536 / (config.threads() * 168);
-  return std::max<int64_t>(1, std::min(byShared, byRegisters));
+/// Registers that a thread may take. Two blocks share a multiprocessor for the
+/// sake of their shared memory, or more where the tile is smaller; with 8 rows
+/// and 16 keys a warp, 168 registers are enough for three of 128 threads.
+static int64_t getMaxRegisters(const AttentionConfig &config) {
+  bool isSmall = config.rows() == 8 && config.tokensPerWarp == 16;
+  return isSmall ? 168 : 255;
 }
 
 void kvc::emitAttentionKernel(OpBuilder &b, Location loc, const AttentionConfig &config) {
@@ -260,7 +259,7 @@ void kvc::emitAttentionKernel(OpBuilder &b, Location loc, const AttentionConfig 
   setAttributes(kernel, config, "attention",
                 {static_cast<int32_t>(config.kvHeads * config.rowBlocks()), 0, 1},
                 config.threads(), config.sharedBytes());
-  kernel->setAttr("nvvm.minctasm", b.getI32IntegerAttr(getBlocksPerProcessor(config)));
+  kernel->setAttr("nvvm.maxnreg", b.getI32IntegerAttr(getMaxRegisters(config)));
   kernel->setAttr("kvc.split", b.getI32IntegerAttr(config.list.split));
   kernel->setAttr("kvc.query_heads", b.getI32IntegerAttr(config.queryHeads()));
   kernel->setAttr("kvc.width", b.getI32IntegerAttr(config.width));

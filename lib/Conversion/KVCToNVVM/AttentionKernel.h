@@ -85,14 +85,15 @@ private:
   /// True if all rows of a pass lie in one page, the same for all threads.
   bool sharesPages() const;
   int64_t passesPerPage() const;
-  void copyComponent(int component, mlir::Value tile, mlir::Value destination,
-                     mlir::ValueRange pageIds, mlir::ValueRange sizes);
+  /// Address of this thread's chunk; `last` is that of the pass before.
+  mlir::Value sourceOf(int component, int64_t pass, mlir::Value tile, mlir::Value pageId,
+                       mlir::Value last);
   mlir::Value destinationOf(mlir::Value slot, int64_t pass);
 
   KernelBuilder &k;
   const AttentionConfig &config;
   const WorkItemValues &item;
-  mlir::Value ring, firstRow, chunk, pageTable, firstPage, lastPage, length;
+  mlir::Value ring, firstRow, chunk, pageTable, length;
   mlir::Value base[2], pageStride[2], tokenStride[2], passStride[2];
 };
 
@@ -125,7 +126,7 @@ mlir::Value emitSoftmaxStep(KernelBuilder &k, llvm::MutableArrayRef<mlir::Value>
 /// Merges the warps' results through shared memory and stores the final rows, or
 /// the partial ones.
 void emitFinish(KernelBuilder &k, const AttentionConfig &config, mlir::ValueRange params,
-                const Lane &lane, const WorkItemValues &item, mlir::Value kvHead,
+                const Lane &lane, mlir::Value itemIndex, mlir::Value kvHead,
                 mlir::Value rowBlock, mlir::Value ring, mlir::ValueRange accumulators,
                 llvm::ArrayRef<RowStats> stats);
 

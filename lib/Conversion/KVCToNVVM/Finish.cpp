@@ -93,8 +93,8 @@ static MergedRow emitMergeWarps(KernelBuilder &k, const AttentionConfig &config,
 }
 
 void kvc::emitFinish(KernelBuilder &k, const AttentionConfig &config, ValueRange params,
-                     const Lane &lane, const WorkItemValues &item, Value kvHead, Value rowBlock,
-                     Value ring, ValueRange accumulators, ArrayRef<RowStats> stats) {
+                     const Lane &lane, Value itemIndex, Value kvHead, Value rowBlock, Value ring,
+                     ValueRange accumulators, ArrayRef<RowStats> stats) {
   using P = AttentionParam;
   using Predicate = KernelBuilder::Predicate;
   OpBuilder &b = k.b;
@@ -105,6 +105,8 @@ void kvc::emitFinish(KernelBuilder &k, const AttentionConfig &config, ValueRange
   emitStoreWarp(k, config, lane, ring, accumulators, stats);
   k.barrier();
 
+  // Loaded again rather than kept in registers over the loop.
+  WorkItemValues item = emitLoadWorkItem(b, k.loc, params[P::Items], itemIndex);
   int64_t pairs = config.width / 2;
   auto loop = scf::ForOp::create(b, k.loc, lane.thread, k.i32(config.rows() * pairs),
                                  k.i32(config.threads()));

@@ -41,23 +41,18 @@ TileCopies::TileCopies(KernelBuilder &k, const AttentionConfig &config, ValueRan
   firstRow = k.div(lane.thread, chunks());
   chunk = k.rem(lane.thread, chunks());
   pageTable = k.element(params[P::PageIds], item.firstPage, 4);
-  // Both are used only if there is a key.
-  firstPage = k.div(item.kvBegin, config.pageSize);
-  lastPage = k.div(k.add(item.kvEnd, -1), config.pageSize);
   length = k.sub(item.kvEnd, item.kvBegin);
 
   for (unsigned component : {0u, 1u}) {
     unsigned data = component == 0 ? P::Key : P::Val;
-    Value stride[3];
-    for (unsigned i = 0; i < 3; ++i)
-      stride[i] = k.mul(params[data + 1 + i], 2); // elements to bytes
-    pageStride[component] = stride[0];
-    tokenStride[component] = stride[2];
-    Value offset = k.add(k.mul(k.toI64(kvHead), stride[1]), k.mul(k.toI64(chunk), 16));
+    pageStride[component] = params[data + 1];
+    tokenStride[component] = params[data + 3];
+    Value offset = k.mul(k.toI64(kvHead), params[data + 2]);
     if (sharesPages()) {
-      offset = k.add(offset, k.mul(k.toI64(firstRow), stride[2]));
-      passStride[component] = k.mul(stride[2], rowsPerPass());
+      offset = k.add(offset, k.mul(k.toI64(firstRow), tokenStride[component]));
+      passStride[component] = k.mul(tokenStride[component], 2 * rowsPerPass());
     }
+    offset = k.add(k.mul(offset, 2), k.mul(k.toI64(chunk), 16));
     base[component] = k.at(params[data], offset);
   }
 }
@@ -77,8 +72,9 @@ SmallVector<Value> TileCopies::loadPageIds(Value tile, Value endTile) {
       token = k.add(token, i * config.pageSize);
     else
       token = k.add(k.add(token, firstRow), i * rowsPerPass());
+    // Pages before the first key and past the last one may be anybody's.
+    token = k.min(k.max(token, item.kvBegin), k.add(item.kvEnd, -1));
     Value page = k.div(token, config.pageSize);
-    page = k.min(k.max(page, firstPage), lastPage);
     ids.push_back(k.loadInvariant(k.i32Type(), k.element(pageTable, page, 4), 4));
   }
   scf::YieldOp::create(b, k.loc, ids);
@@ -98,29 +94,19 @@ Value TileCopies::destinationOf(Value slot, int64_t pass) {
   return k.toShared(rowAddress(k.add(firstRow, pass * rowsPerPass())));
 }
 
-void TileCopies::copyComponent(int component, Value tile, Value slot, ValueRange pageIds,
-                               ValueRange sizes) {
-  Value source;
-  for (int64_t pass = 0; pass < passes(); ++pass) {
-    Value page = k.mul(k.toI64(pageIds[pass / passesPerPage()]), pageStride[component]);
-    if (!sharesPages()) {
-      Value token = k.add(k.add(k.mul(tile, config.tile()), firstRow), pass * rowsPerPass());
-      Value offset =
-          k.mul(k.toI64(k.rem(token, config.pageSize)), tokenStride[component]);
-      source = k.at(base[component], k.add(page, offset));
-    } else if (pass % passesPerPage() == 0) {
-      source = k.at(base[component], page);
-      if (config.pageSize > config.tile()) {
-        Value token = k.rem(k.mul(tile, config.tile()), config.pageSize);
-        source = k.at(source, k.mul(k.toI64(token), tokenStride[component]));
-      }
-    } else {
-      source = k.at(source, passStride[component]);
-    }
-    Value destination =
-        k.at(destinationOf(slot, pass), component * config.componentBytes());
-    k.copyAsync(destination, source, sizes[pass]);
-  }
+Value TileCopies::sourceOf(int component, int64_t pass, Value tile, Value pageId, Value last) {
+  if (sharesPages() && pass % passesPerPage() != 0)
+    return k.at(last, passStride[component]);
+  // Doubling the index, and not the stride, keeps the stride a parameter.
+  Value page = k.mul(k.mul(k.toI64(pageId), 2), pageStride[component]);
+  Value source = k.at(base[component], page);
+  if (sharesPages() && config.pageSize <= config.tile())
+    return source;
+  Value token = k.mul(tile, config.tile());
+  if (!sharesPages())
+    token = k.add(k.add(token, firstRow), pass * rowsPerPass());
+  Value offset = k.mul(k.toI64(k.rem(token, config.pageSize)), 2);
+  return k.at(source, k.mul(offset, tokenStride[component]));
 }
 
 void TileCopies::issue(Value tile, Value endTile, Value slotOffset, ValueRange pageIds) {
@@ -128,14 +114,19 @@ void TileCopies::issue(Value tile, Value endTile, Value slotOffset, ValueRange p
     Value slot = k.add(ring, slotOffset);
     // As unsigned numbers: kvBegin <= token < kvEnd.
     Value first = k.sub(k.add(k.mul(tile, config.tile()), firstRow), item.kvBegin);
-    SmallVector<Value> sizes;
+    Value source[2];
     for (int64_t pass = 0; pass < passes(); ++pass) {
       Value token = k.add(first, pass * rowsPerPass());
       Value isKey = k.compare(KernelBuilder::Predicate::ult, token, length);
-      sizes.push_back(k.select(isKey, k.i32(16), k.i32(0)));
+      Value bytes = k.select(isKey, k.i32(16), k.i32(0));
+      Value destination = destinationOf(slot, pass);
+      for (int component : {0, 1}) {
+        source[component] =
+            sourceOf(component, pass, tile, pageIds[pass / passesPerPage()], source[component]);
+        k.copyAsync(k.at(destination, component * config.componentBytes()), source[component],
+                    bytes);
+      }
     }
-    copyComponent(0, tile, slot, pageIds, sizes);
-    copyComponent(1, tile, slot, pageIds, sizes);
   });
   k.commitCopies();
 }
