@@ -27,14 +27,15 @@ static void addKernels(OpPassManager &pm, const PTXPipelineOptions &options) {
   pm.addPass(createVerifyNVVMPass());
 }
 
-/// After it the gpu.module is in the LLVM and NVVM dialects. Order matters: math
-/// is lowered by convert-gpu-to-nvvm, control flow too.
+/// After it the gpu.module is in the LLVM and NVVM dialects. convert-gpu-to-nvvm
+/// takes care of control flow, and turns what arith and math operations it finds
+/// into calls of a device library; arith is gone by then.
 static void addNVVM(OpPassManager &pm) {
   OpPassManager &module = pm.nest<gpu::GPUModuleOp>();
   module.addPass(createSCFToControlFlowPass());
   module.addPass(createConvertVectorToLLVMPass());
-  module.addPass(createConvertGpuOpsToNVVMOps());
   module.addPass(createArithToLLVMConversionPass());
+  module.addPass(createConvertGpuOpsToNVVMOps());
   module.addPass(createConvertIndexToLLVMPass());
   module.addPass(createConvertNVVMToLLVMPass());
   module.addPass(createUBToLLVMConversionPass());
