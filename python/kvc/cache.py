@@ -185,16 +185,13 @@ class CacheView:
             return memory, (page, token)
         heads, width, pair = component.heads, component.width, component.pair
         if component.layout == "packed_key":
-            image = (-1, width // pair, _PACKED_TOKENS, pair)
-            block, lane = np.divmod(token, _PACKED_TOKENS)
-            return memory.reshape(-1, heads, *image, copy=False), (
-                page, slice(None), block, slice(None), lane,
-            )  # fmt: skip
-        block, lane = np.divmod(token, pair)
-        return memory.reshape(-1, heads, self.cache_type.page_size // pair, width, pair,
-                              copy=False), (
-            page, slice(None), block, slice(None), lane,
-        )  # fmt: skip
+            step, image = _PACKED_TOKENS, (width // pair, _PACKED_TOKENS, pair)
+        else:
+            step, image = pair, (width, pair)
+        block, lane = np.divmod(token, step)
+        blocks = self.cache_type.page_size // step
+        images = memory.reshape(memory.shape[0], heads, blocks, *image, copy=False)
+        return images, (page, slice(None), block, slice(None), lane)
 
     def read(self, name: str, slots: np.ndarray) -> np.ndarray:
         """Reads tokens of a component, whatever its layout.

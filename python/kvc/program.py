@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Union
+from typing import NoReturn, Union
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from .cache import CacheType, CacheView
 from .errors import Error, Status
 
 _KINDS = {1: "tensor", 2: "cache", 3: "batch"}
+_TYPES = {"tensor": np.ndarray, "cache": CacheView, "batch": Batch}
 
 
 class Stream:
@@ -153,6 +154,7 @@ class Function:
             If an argument is no array, cache or batch, or its elements are none of
             kvc's types.
         """
+        self._check_kinds(args)
         outs = self._results(args, out)
         marshalled = [_marshal(argument) for argument in (*args, *outs)]
         self._program.run(self._index, (stream or default_stream())._stream, marshalled)
@@ -160,15 +162,31 @@ class Function:
             return outs[0] if outs else None
         return tuple(outs)
 
+    def _fail(self, message: str) -> NoReturn:
+        raise Error(Status.INVALID_ARGUMENT, f"function '{self.name}'{message}")
+
+    def _check_kinds(self, args: tuple) -> None:
+        """Checks what the runtime cannot tell from a pointer."""
+        if len(args) != len(self.args):
+            self._fail(f": expected {len(self.args)} inputs, got {len(args)}")
+        for index, (argument, given) in enumerate(zip(self.args, args)):
+            kind = next((k for k, types in _TYPES.items() if isinstance(given, types)), None)
+            if kind is None:
+                raise TypeError(
+                    f"function '{self.name}', argument {index}: expected an array, a CacheView "
+                    f"or a Batch, got {type(given).__name__}"
+                )
+            if kind != argument.kind:
+                self._fail(f", argument {index}: expected a {argument.kind}, got a {kind}")
+
     def _results(self, args: tuple, out: Union[np.ndarray, tuple, None]) -> list[np.ndarray]:
         given = out if isinstance(out, tuple) else (out,) * min(len(self.results), 1)
         given += (None,) * (len(self.results) - len(given)) if out is None else ()
         if len(given) != len(self.results):
-            raise Error(
-                Status.INVALID_ARGUMENT,
-                f"function '{self.name}': expected {len(self.results)} arrays in out, "
-                f"got {len(given)}",
-            )
+            self._fail(f": expected {len(self.results)} arrays in out, got {len(given)}")
+        for index, array in enumerate(given):
+            if array is not None and not array.flags.writeable:
+                self._fail(f", result {index}: expected an array to write, got a read-only one")
         return [
             self._allocate(result, args) if array is None else array
             for result, array in zip(self.results, given)
@@ -179,10 +197,9 @@ class Function:
         if result.rows_are_tokens and shape[0] is None:
             shape[0] = self._count_tokens(args)
         if None in shape:
-            raise Error(
-                Status.INVALID_ARGUMENT,
-                f"function '{self.name}': expected an array in out for a result of shape "
-                f"{result.shape}, which the inputs do not determine",
+            self._fail(
+                f": expected an array in out for a result of shape {result.shape}, which the "
+                "inputs do not determine"
             )
         return np.empty(shape, dtypes.to_numpy(result.dtype))
 
@@ -198,14 +215,12 @@ class Function:
 
 
 def _marshal(argument: Union[np.ndarray, CacheView, Batch]):
-    if isinstance(argument, np.ndarray):
-        number = dtypes.NUMBERS[dtypes.from_numpy(argument.dtype)]
-        return _kvc.Tensor.make(dtypes.bits(argument), number)
     if isinstance(argument, CacheView):
         return argument._view
     if isinstance(argument, Batch):
         return argument._batch
-    raise TypeError(f"expected an array, a CacheView or a Batch, got {type(argument).__name__}")
+    number = dtypes.NUMBERS[dtypes.from_numpy(argument.dtype)]
+    return _kvc.Tensor.make(dtypes.bits(argument), number)
 
 
 class Program(Mapping):

@@ -191,8 +191,17 @@ def test_check_rows_wants_exact_zeros():
         reference.check_rows(zeros + 1e-30, zeros, "bf16")
 
 
-@pytest.mark.parametrize("got, want", [(np.nan, 1.0), (1.0, np.nan), (np.inf, 1.0),
-                                       (np.inf, -np.inf), (-np.inf, 0.0), (np.nan, np.inf)])
+@pytest.mark.parametrize(
+    "got, want",
+    [
+        (np.nan, 1.0),
+        (1.0, np.nan),
+        (np.inf, 1.0),
+        (np.inf, -np.inf),
+        (-np.inf, 0.0),
+        (np.nan, np.inf),
+    ],
+)
 def test_checks_tell_special_values_from_all_others(got, want):
     with pytest.raises(AssertionError, match="in one only"):
         reference.check_rows(np.array([[got, 1.0]]), np.array([[want, 1.0]]), "bf16")

@@ -1,0 +1,97 @@
+"""What the tests compile for, and how many of them run.
+
+`KVC_TEST_FULL=1` runs every case on every target. Otherwise each case runs on
+the definition and on one CPU target, taken in turn, so that every target gets
+its share of the cases.
+"""
+
+import itertools
+import os
+from dataclasses import dataclass
+
+import pytest
+
+FULL = os.environ.get("KVC_TEST_FULL", "0") not in ("", "0")
+
+# The processor's flags that each tier needs.
+TIERS = {
+    "plain": set(),
+    "avx2": {"avx2", "fma", "f16c"},
+    "avx512": {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq"},
+    "avx512_bf16": {
+        "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16",
+    },
+}  # fmt: skip
+LAYOUTS = ("packed", "row_major")
+
+
+def processor_flags():
+    """Returns the flags of the processor, as Linux names them."""
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip() == "flags":
+                return set(value.split())
+    return set()
+
+
+HOST_TIERS = [tier for tier, flags in TIERS.items() if flags <= processor_flags()]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Options of the compiler, with a name for the tests' output."""
+
+    options: tuple
+
+    def __str__(self):
+        return "-".join(value for _, value in self.options)
+
+    def compile_options(self):
+        return dict(self.options)
+
+
+def target(**options):
+    return Target(tuple(options.items()))
+
+
+def with_options(other, **options):
+    """Returns another target with some options changed."""
+    return target(**{**other.compile_options(), **options})
+
+
+DEFINITIONS = [
+    target(target="definition", precision=precision, layout=layout)
+    for layout, precision in itertools.product(LAYOUTS, ("f32", "f64"))
+]
+CPUS = [
+    target(target="cpu", tier=tier, layout=layout)
+    for layout, tier in itertools.product(LAYOUTS, reversed(HOST_TIERS))
+]
+
+_turn = itertools.count()
+
+
+def on_targets(argument, cases, ids=str, cpus=1, definitions=1):
+    """Parametrises a test by its cases and their targets.
+
+    By default a case runs on `definitions` targets of the definition and `cpus` of
+    the CPU, the next ones in turn; in a full run on all.
+    """
+    parameters = []
+    for case in cases:
+        turn = next(_turn)
+        for targets, count in ((DEFINITIONS, definitions), (CPUS, cpus)):
+            count = len(targets) if FULL else min(count, len(targets))
+            for i in range(count):
+                chosen = targets[(turn + i) % len(targets)]
+                parameters.append(pytest.param(case, chosen, id=f"{ids(case)}-{chosen}"))
+    return pytest.mark.parametrize((argument, "target"), parameters)
+
+
+def sample(cases, count):
+    """Returns all cases in a full run, else `count` of them, spread evenly."""
+    cases = list(cases)
+    if FULL or count >= len(cases):
+        return cases
+    return [cases[i * len(cases) // count] for i in range(count)]

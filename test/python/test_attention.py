@@ -1,0 +1,246 @@
+"""Attention over paged caches against the float64 reference, on every target."""
+
+import numpy as np
+import pytest
+
+import reference
+from problems import Config, Memory, Problem, arguments, check, gqa, mla, run, same_bits
+from targets import on_targets, sample
+
+DECODE = [1] * 8
+DECODE_LENS = [1, 2, 15, 16, 17, 33, 64, 100]
+MIXED = ([0, 1, 5, 40, 7, 64, 3], [0, 1, 5, 1, 3, 33, 0])  # kv_lens, query_lens
+
+
+def shapes_of(config):
+    """Returns a name that tells configs apart."""
+    components = "_".join(f"{n}{h}x{w}{t}" for n, h, w, t in config.components)
+    parts = [f"q{config.query_heads}{config.query_dtype}", components, f"p{config.page}"]
+    parts += [] if config.causal else ["all"]
+    parts += [f"w{config.window}"] if config.window is not None else []
+    parts += [f"cap{config.softcap:g}"] if config.softcap is not None else []
+    parts += ["sinks"] if config.sinks else []
+    return "-".join(parts)
+
+
+WIDTHS = [
+    gqa(width=width, dtype=dtype)
+    for dtype in ("bf16", "f32", "f16")
+    for width in (8, 40, 64, 72, 80, 96, 112, 128, 192, 256, 576)
+]
+VALUE_WIDTHS = [
+    gqa(width=width, value_width=value_width, dtype=dtype)
+    for dtype in ("bf16", "f16", "f32")
+    for width, value_width in ((64, 128), (192, 128), (40, 72), (128, 8), (8, 256))
+]
+PAGES = [
+    gqa(page=page, dtype=dtype)
+    for dtype in ("bf16", "f16", "f32")
+    for page in (1, 2, 3, 8, 16, 48, 64, 256)
+]
+HEADS = [
+    gqa(query_heads=kv * group, kv_heads=kv, dtype=dtype)
+    for dtype in ("bf16", "f16", "f32")
+    for kv, group in ((8, 1), (1, 8), (1, 1), (3, 2), (2, 5), (8, 4))
+]
+LATENTS = [
+    mla(query_heads=heads, latent=latent, rotary=rotary, dtype=dtype)
+    for dtype in ("bf16", "f16", "f32")
+    for heads, latent, rotary in ((16, 128, 64), (128, 512, 64), (5, 64, 8))
+]
+MODIFIERS = [
+    gqa(dtype=dtype, **modifiers)
+    for dtype in ("f32", "bf16", "f16")
+    for modifiers in (
+        {"causal": False},
+        {"window": 1},
+        {"window": 7},
+        {"window": 33},
+        {"softcap": 3.0},
+        {"sinks": True},
+        {"window": 20, "softcap": 30.0, "sinks": True},
+        {"causal": False, "softcap": 50.0, "sinks": True},
+        {"scale": 1.0},
+        {"scale": 0.0},
+        {"lse": False},
+    )
+]
+# Queries, cache and output of different types; key and value too.
+MIXED_TYPES = [
+    gqa(dtype=cache, query_dtype=query, out_dtype=out)
+    for cache, query, out in (
+        ("bf16", "f32", "f32"),
+        ("f16", "f32", "f32"),
+        ("f32", "bf16", "f32"),
+        ("bf16", "f16", "bf16"),
+        ("f16", "bf16", "f16"),
+        ("bf16", "bf16", "f32"),
+    )
+] + [
+    Config(components=(("k", 2, 64, k), ("v", 2, 64, v)), query_dtype=q, out_dtype=q)
+    for k, v, q in (("bf16", "f16", "bf16"), ("f32", "bf16", "f32"), ("f16", "f32", "f16"))
+]
+# Two terms of different heads, widths and types; a value that is no term.
+TERMS = [
+    Config(
+        query_heads=6,
+        components=(("a", 2, 64, "bf16"), ("b", 2, 24, "f32"), ("v", 2, 40, "f16")),
+        terms=("a", "b"),
+        query_dtype="f32",
+        out_dtype="f32",
+    ),
+    Config(
+        query_heads=4,
+        components=(("k", 4, 32, "f16"), ("unused", 1, 8, "f16"), ("v", 4, 16, "f16")),
+        query_dtype="f16",
+        out_dtype="f16",
+    ),
+    Config(
+        query_heads=8,
+        components=(("x", 2, 64, "bf16"), ("y", 2, 8, "bf16"), ("z", 2, 16, "bf16")),
+        terms=("x", "y", "z"),
+        value="y",
+        query_dtype="bf16",
+        out_dtype="bf16",
+    ),
+]
+ALL = (
+    sample(WIDTHS, 11)
+    + sample(VALUE_WIDTHS, 5)
+    + sample(PAGES, 8)
+    + sample(HEADS, 6)
+    + sample(LATENTS, 3)
+    + sample(MODIFIERS, 11)
+    + sample(MIXED_TYPES, 6)
+    + TERMS
+)
+
+
+@on_targets("config", ALL, ids=shapes_of)
+@pytest.mark.parametrize("phase", ["decode", "mixed"])
+def test_matches_the_reference(attend, stream, config, target, phase):
+    kv_lens, query_lens = (DECODE_LENS, DECODE) if phase == "decode" else MIXED
+    problem = Problem(config, kv_lens, query_lens)
+    check(problem, run(attend(config, target), problem, stream=stream))
+
+
+@on_targets("config", [gqa(), gqa(dtype="bf16", page=3), mla()], ids=shapes_of)
+@pytest.mark.parametrize(
+    "kv_lens, query_lens",
+    [
+        ([], []),
+        ([0], [0]),
+        ([0], [1]),
+        ([1], [0]),
+        ([0, 0, 0], [1, 0, 2]),
+        ([0, 9, 0], [1, 1, 1]),
+    ],
+    ids=str,
+)
+def test_empty_batches_sequences_and_queries(attend, stream, config, target, kv_lens, query_lens):
+    problem = Problem(config, kv_lens, query_lens)
+    out, lse = run(attend(config, target), problem, stream=stream)
+    check(problem, (out, lse))
+    for row, kv_len in enumerate(np.repeat(kv_lens, query_lens)):
+        if kv_len == 0:
+            assert (out[row] == 0).all() and np.isneginf(lse[row]).all()
+
+
+@on_targets("config", [gqa(sinks=True), gqa(sinks=True, dtype="bf16")], ids=shapes_of)
+def test_a_query_that_sees_only_its_sink(attend, stream, config, target):
+    problem = Problem(config, [0, 2, 5], [1, 4, 1])
+    out, lse = run(attend(config, target), problem, stream=stream)
+    check(problem, (out, lse))
+    for row in (0, 1, 2):  # more new tokens than tokens: the first two see none
+        assert (out[row] == 0).all()
+        reference.check_lse(lse[row], problem.sinks)
+
+
+@on_targets("config", [gqa(dtype="bf16", width=128), gqa(query_heads=7, kv_heads=1)],
+            ids=shapes_of)  # fmt: skip
+def test_long_sequences_by_sampled_rows(attend, stream, config, target):
+    problem = Problem(config, [3000, 1000, 129], [3, 200, 129])
+    rows = reference.sampled_rows(problem.query_lens, 40)
+    check(problem, run(attend(config, target), problem, stream=stream), rows)
+
+
+@on_targets("config", [gqa(dtype="bf16", kv_heads=1), gqa(window=1000, sinks=True)],
+            ids=shapes_of)  # fmt: skip
+def test_long_decode(attend, stream, config, target):
+    problem = Problem(config, [9000, 1, 4097, 4096, 0], [1, 1, 1, 1, 1])
+    check(problem, run(attend(config, target), problem, stream=stream))
+
+
+@on_targets("config", [gqa(page=8), gqa(dtype="bf16"), mla(dtype="f16")], ids=shapes_of)
+def test_strided_queries_and_outputs(attend, stream, config, target):
+    problem = Problem(config, *MIXED)
+    plain = run(attend(config, target), problem, stream=stream)
+    # Queries inside wider rows, heads before tokens; outputs likewise.
+    for i, q in enumerate(problem.queries):
+        tokens, heads, width = q.shape
+        wide = np.full((heads, tokens, width + 24), np.nan, q.dtype)
+        wide[:, :, 8 : 8 + width] = q.transpose(1, 0, 2)
+        problem.queries[i] = wide[:, :, 8 : 8 + width].transpose(1, 0, 2)
+    tokens, heads, width = plain[0].shape
+    around = np.full((tokens + 2, heads + 3, width + 8), 7.0, plain[0].dtype)
+    out = around[1:-1, 2:-1, 4:-4]
+    lse = np.full((tokens, 2 * heads), 7.0, np.float32)
+    function = attend(config, target)
+    memory = Memory(problem, function.cache_type)
+    results = function(*arguments(problem, memory), out=(out, lse[:, :heads]), stream=stream)
+    assert results[0] is out
+    assert same_bits(out.copy(), plain[0]) and same_bits(lse[:, :heads].copy(), plain[1])
+    # Nothing beside the output was written.
+    out[...] = 7.0
+    assert (around == 7.0).all() and (lse[:, heads:] == 7.0).all()
+
+
+@on_targets("config", [gqa(page=8), gqa(dtype="bf16")], ids=shapes_of)
+def test_padded_table_is_the_same_as_compressed_rows(attend, stream, config, target):
+    problem = Problem(config, *MIXED)
+    function = attend(config, target)
+    memory = Memory(problem, function.cache_type)
+    a = run(function, problem, stream=stream, memory=memory)
+    b = run(function, problem, stream=stream, memory=memory, batch=memory.raw_batch())
+    check(problem, a)
+    assert same_bits(a[0], b[0]) and same_bits(a[1], b[1])
+
+
+@on_targets("config", [gqa(page=8), gqa(dtype="bf16"), gqa(dtype="f16", window=9)],
+            ids=shapes_of)  # fmt: skip
+def test_nan_in_a_visible_slot_reaches_the_output(attend, stream, config, target):
+    for name in ("k", "v"):
+        changed = Problem(config, [40, 40], [1, 1])
+        changed.stored[name][1][35, 1, 3] = np.nan
+        out, lse = run(attend(config, target), changed, stream=stream)
+        check(changed, (out, lse))
+        assert not np.isnan(out[0]).any() and not np.isnan(out[1, :2]).any()
+        assert np.isnan(out[1, 2:]).any(axis=-1).all()
+
+
+@on_targets("config", [gqa(dtype="bf16", window=9), gqa(window=3, page=3)], ids=shapes_of)
+def test_keys_before_every_window_do_not_matter(attend, stream, config, target):
+    clean = Problem(config, [70, 12], [1, 1])
+    dirty = Problem(config, [70, 12], [1, 1])
+    for values in dirty.stored.values():
+        for array in values:
+            array[: len(array) - config.window] = np.nan
+    a = run(attend(config, target), clean, stream=stream)
+    b = run(attend(config, target), dirty, stream=stream)
+    check(clean, a)
+    check(clean, b)
+
+
+@on_targets("config", [gqa(dtype="bf16", window=9), gqa(window=3, page=3)], ids=shapes_of)
+def test_pages_before_every_window_may_be_dropped(attend, stream, config, target):
+    problem = Problem(config, [70, 12, 130], [1, 1, 4])
+    function = attend(config, target)
+    memory = Memory(problem, function.cache_type)
+    want = run(function, problem, stream=stream, memory=memory)
+    table = memory.raw_batch().arrays()["page_ids"].reshape(3, -1).copy()
+    for row, kv_len, query_len in zip(table, problem.kv_lens, problem.query_lens, strict=True):
+        row[: max(0, kv_len - query_len - config.window + 1) // config.page] = -1
+    assert (table == -1).any(axis=1).all()
+    batch = memory.raw_batch(page_ids=table)
+    got = run(function, problem, stream=stream, memory=memory, batch=batch)
+    assert same_bits(got[0], want[0]) and same_bits(got[1], want[1])
