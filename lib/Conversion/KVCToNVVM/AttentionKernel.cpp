@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "AttentionKernel.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace kvc;
 
@@ -245,9 +247,11 @@ static void setAttributes(LLVM::LLVMFuncOp kernel, const AttentionConfig &config
 
 /// Registers that a thread may take. Two blocks share a multiprocessor for the
 /// sake of their shared memory, or more where the tile is smaller; with 8 rows
-/// and 16 keys a warp, 168 registers are enough for three of 128 threads.
+/// and 16 keys a warp, 168 registers are enough for three of 128 threads. With
+/// fewer warps, or pages of an odd size, the copies need more addresses.
 static int64_t getMaxRegisters(const AttentionConfig &config) {
-  bool isSmall = config.rows() == 8 && config.tokensPerWarp == 16;
+  bool isSmall = config.rows() == 8 && config.tokensPerWarp == 16 && config.warps >= 4 &&
+                 llvm::isPowerOf2_64(config.pageSize);
   return isSmall ? 168 : 255;
 }
 
@@ -284,6 +288,8 @@ void kvc::emitMergeKernel(OpBuilder &b, Location loc, const AttentionConfig &con
       createKernel(b, loc, config.name + "_merge", getParameterTypes(k), threads);
   setAttributes(kernel, config, "merge", {static_cast<int32_t>(config.queryHeads()), 0, 1},
                 threads, 0);
+  // Without a bound ptxas takes 32 registers and spills.
+  kernel->setAttr("nvvm.maxnreg", b.getI32IntegerAttr(64));
   ValueRange params = kernel.getBody().front().getArguments();
 
   // One head of one query token a block, one pair of columns a thread.
