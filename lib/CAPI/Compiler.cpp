@@ -199,7 +199,9 @@ static kvc_status_t compileLocked(kvc_compiler &compiler, StringRef text,
   return KVC_STATUS_OK;
 }
 
-const char *kvc_compiler_version(void) { return "kvc " KVC_VERSION " (LLVM " LLVM_VERSION_STRING ")"; }
+const char *kvc_compiler_version(void) {
+  return "kvc " KVC_VERSION " (LLVM " LLVM_VERSION_STRING ")";
+}
 
 kvc_compiler_t *kvc_compiler_create(void) {
   try {

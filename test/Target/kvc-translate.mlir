@@ -15,7 +15,7 @@
 // RUN: kvc-translate --kvc-to-object --tier=plain %s -o %t.o
 // RUN: llvm-nm --extern-only --defined-only %t.o | FileCheck %s --check-prefix=OBJECT
 // RUN: llvm-nm --undefined-only %t.o | count 0
-// RUN: kvc-translate --kvc-to-object --target=definition --tier=plain %s -o %t.o
+// RUN: kvc-translate --kvc-to-object --target=definition --cpu=x86-64 %s -o %t.o
 // RUN: llvm-nm --extern-only --defined-only %t.o | FileCheck %s --check-prefix=OBJECT
 // RUN: llvm-nm --undefined-only %t.o | FileCheck %s --check-prefix=NEEDS \
 // RUN:   --implicit-check-not=" U "

@@ -167,9 +167,9 @@ Descriptor::describe(Type type, bool isResult,
     desc.kind = KVC_ARG_BATCH;
     return desc;
   }
-  return emitError() << "expected "
-                     << (isResult ? "a ranked tensor" : "a ranked tensor or memref, a cache or a batch")
-                     << ", got " << type;
+  StringRef expected =
+      isResult ? "a ranked tensor" : "a ranked tensor or memref, a cache or a batch";
+  return emitError() << "expected " << expected << ", got " << type;
 }
 
 /// True if dimension 0 of `type` is the number of tokens of the function's batch.

@@ -41,7 +41,8 @@ module attributes {kvc.functions = [
     %program = llvm.call @kvc.program() : () -> !llvm.ptr
     %check_at = llvm.getelementptr %rt[8] : (!llvm.ptr) -> !llvm.ptr, i8
     %check = llvm.load %check_at : !llvm.ptr -> !llvm.ptr
-    %status = llvm.call %check(%program, %zero, %call) : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr) -> i32
+    %status = llvm.call %check(%program, %zero, %call)
+        : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr) -> i32
     %ok = llvm.icmp "eq" %status, %zero : i32
     llvm.cond_br %ok, ^work, ^done
   ^work:
@@ -62,8 +63,8 @@ module attributes {kvc.functions = [
 }
 )mlir";
 
-/// The entry points `needs` and `run` return the sum of `x` applied to numbers;
-/// `x` is declared by `declaration`.
+/// Entry points that return what `call` makes of %two, as an integer; the function
+/// that it calls is declared by `declaration`.
 static std::string makeCaller(llvm::StringRef declaration, llvm::StringRef call) {
   return (R"mlir(
 module attributes {kvc.functions = [
