@@ -1,6 +1,8 @@
 """The package itself: types, memory, descriptions, and what it emits."""
 
 import doctest
+import threading
+import time
 
 import ml_dtypes
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 import kvc
 import kvc.dtypes
-from problems import gqa, same_bits
+from problems import Memory, Problem, arguments, gqa, same_bits
 from targets import CPUS
 
 
@@ -207,3 +209,42 @@ def test_a_module_with_several_functions(compiler):
     assert list(program) == ["attend", "again"]
     with pytest.raises(KeyError):
         program["nobody"]
+
+
+# --- The interpreter lock ----------------------------------------------------------
+
+
+def longest_pause(work):
+    """Returns how long `work` takes and how long this thread stood still meanwhile."""
+    times = []
+
+    def timed():
+        times.append(time.monotonic())
+        work()
+        times.append(time.monotonic())
+
+    thread = threading.Thread(target=timed)
+    thread.start()
+    ticks = []
+    while thread.is_alive():
+        ticks.append(time.monotonic())
+        time.sleep(0.001)
+    start, end = times
+    inside = [start, *(tick for tick in ticks if start < tick < end), end]
+    return end - start, max(b - a for a, b in zip(inside, inside[1:]))
+
+
+@pytest.mark.parametrize("what", ["compile", "run"])
+def test_other_threads_go_on_meanwhile(compiler, what):
+    config = gqa(dtype="bf16", width=128)
+    if what == "compile":
+        works = [lambda: compiler.compile(config.text, target="definition")]
+    else:
+        function = compiler.compile(config.text, target="definition")["attend"]
+        problem = Problem(config, [1500], [60])
+        given = arguments(problem, Memory(problem, function.cache_type))
+        stream = kvc.Stream(1)
+        works = [lambda: function(*given, stream=stream)]
+    # A busy machine may stop this thread, but not every time.
+    pauses = [longest_pause(work) for work in works * 10]
+    assert any(pause < 0.5 * total for total, pause in pauses), pauses
