@@ -37,6 +37,11 @@ static constexpr int64_t kTile = 64;
 /// and the state of the rows stays in the second-level cache.
 static constexpr int64_t kPrefillRows = 96;
 
+/// Narrowest value for bf16_dot. Its weights are rounded to bf16, and the error of an
+/// output row is only small beside the row if the row's elements do not all happen
+/// to be small, which wide rows never do.
+static constexpr int64_t kMinDotWidth = 32;
+
 /// Accumulators that leave room for operands in the vector registers.
 static int64_t getMaxAccumulators(CPUTier tier) {
   return getLanes(tier) == 16 ? 24 : 8;
@@ -77,7 +82,8 @@ static CPUScheduleAttr planAttention(AttentionOp op, CPUTier tier, int64_t split
   };
   bool dot = tier == CPUTier::AVX512BF16 && isBF16(op.getOutput()) &&
              llvm::all_of(op.getQueries(), isBF16) &&
-             op.getValueComponent().getElementType().isBF16();
+             op.getValueComponent().getElementType().isBF16() &&
+             op.getValueComponent().getWidth() >= kMinDotWidth;
   for (unsigned i = 0; i < op.getQueries().size(); ++i)
     dot &= op.getTermComponent(i).getElementType().isBF16();
 
