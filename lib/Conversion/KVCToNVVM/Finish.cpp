@@ -98,9 +98,8 @@ void kvc::emitFinish(KernelBuilder &k, const AttentionConfig &config, ValueRange
   using P = AttentionParam;
   using Predicate = KernelBuilder::Predicate;
   OpBuilder &b = k.b;
-  // The results take the place of the ring: no copy may still be under way, and
-  // no warp still read a tile.
-  k.waitForCopies(0);
+  // The results take the place of the ring, where no warp may still read a tile.
+  // (No copy is under way: each was awaited by the loop that read it.)
   k.barrier();
   emitStoreWarp(k, config, lane, ring, accumulators, stats);
   k.barrier();

@@ -45,8 +45,7 @@
 // CHECK:           nvvm.mma.sync
 // CHECK-SAME:        shape = #nvvm.shape<m = 16, n = 8, k = 16>
 // CHECK:           nvvm.ldmatrix %{{.*}} layout = #nvvm.mma_layout<col>
-// CHECK:         nvvm.cp.async.wait.group 0
-// CHECK-NEXT:    nvvm.barrier0
+// CHECK:         nvvm.barrier0
 
 // CHECK:       llvm.func @decode_merge(
 // CHECK-SAME:    kvc.grid = array<i32: 32, 0, 1>, kvc.kind = "merge"
