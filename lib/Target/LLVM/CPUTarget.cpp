@@ -125,7 +125,7 @@ FailureOr<CPUTarget> kvc::resolveCPUTarget(StringRef tier, StringRef cpu, String
 
   auto subtarget = createSubtarget(result.triple, result.cpu, result.features);
   llvm::StringMap<bool> enabled = getEnabledFeatures(*subtarget);
-  result.tier = givenTier ? *givenTier : selectCPUTier(enabled);
+  result.tier = givenTier ? *givenTier : selectCPUTier(enabled, result.cpu);
   if (SmallVector<StringRef> missing = getMissing(result.tier, enabled); !missing.empty())
     return emitError() << "features '" << features << "' take away " << llvm::join(missing, ", ")
                        << ", which tier '" << stringifyCPUTier(result.tier) << "' needs";
