@@ -12,7 +12,7 @@ readonly PACKAGES=(
   ca-certificates ccache cmake g++ git ninja-build
   python3 python3-dev python3-venv
   "libmlir-$LLVM_VERSION-dev" "llvm-$LLVM_VERSION-dev" "mlir-$LLVM_VERSION-tools"
-  "llvm-$LLVM_VERSION-tools" libgtest-dev
+  "llvm-$LLVM_VERSION-tools" libgmock-dev libgtest-dev
 )
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
