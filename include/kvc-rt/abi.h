@@ -149,10 +149,11 @@ KVC_ABI_ASSERT(sizeof(kvc_cache_view_t) == 280, "part of the ABI");
  *  i * page_stride if page_start is null (padded block table). Only the pages
  *  that kv_lens[i] needs are looked at.
  *
- *  A page id may be -1 for a page that a sliding window has dropped: the caller
- *  promises that no query of the call sees a token of it. Slots other than -1
- *  must differ from each other; that is not checked. No array may be null
- *  unless it is empty or page_start, whether the function uses it or not. */
+ *  Each of these ids must be a page of every cache that the batch goes with; a
+ *  page that no query sees any more, since a sliding window has passed it, may
+ *  have the id of any page. Slots other than -1 must differ from each other;
+ *  that is not checked. No array may be null unless it is empty or page_start,
+ *  whether the function uses it or not. */
 typedef struct kvc_batch {
   uint32_t struct_size;
   int32_t num_sequences;

@@ -149,25 +149,24 @@ static std::array<char, 48> describe(const CacheArg &cache) {
   return text;
 }
 
-/// Checks that ids[0] .. ids[count - 1] are pages of `cache`, or -1.
+/// Checks that ids[0] .. ids[count - 1] are pages of `cache`.
 static kvc_status_t checkPageIds(const ArgContext &context, int32_t sequence,
                                  const int32_t *ids, int64_t count,
                                  const CacheArg &cache) {
-  // -1 becomes 0, other negative numbers become large.
+  // Negative numbers become large ones.
   auto limit = static_cast<uint32_t>(
       std::min<int64_t>(cache.view->num_pages, int64_t{INT32_MAX} + 1));
   bool good = true;
   for (int64_t i = 0; i < count; ++i)
-    good &= static_cast<uint32_t>(ids[i]) + 1 <= limit;
+    good &= static_cast<uint32_t>(ids[i]) < limit;
   if (good)
     return KVC_STATUS_OK;
   int64_t culprit = 0;
-  while (static_cast<uint32_t>(ids[culprit]) + 1 <= limit)
+  while (static_cast<uint32_t>(ids[culprit]) < limit)
     ++culprit;
   return context.fail(KVC_STATUS_INVALID_ARGUMENT,
-                      "expected the %lld pages of sequence %d to be below the "
-                      "%lld pages of %s, or -1, got %d "
-                      "for page %lld",
+                      "expected the %lld pages of sequence %d from 0 to below the "
+                      "%lld pages of %s, got %d for page %lld",
                       Long{count}, sequence, Long{cache.view->num_pages},
                       describe(cache).data(), ids[culprit], Long{culprit});
 }

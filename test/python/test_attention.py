@@ -232,15 +232,14 @@ def test_keys_before_every_window_do_not_matter(attend, stream, config, target):
 
 
 @on_targets("config", [gqa(dtype="bf16", window=9), gqa(window=3, page=3)], ids=shapes_of)
-def test_pages_before_every_window_may_be_dropped(attend, stream, config, target):
+def test_pages_before_every_window_may_be_any(attend, stream, config, target):
     problem = Problem(config, [70, 12, 130], [1, 1, 4])
     function = attend(config, target)
     memory = Memory(problem, function.cache_type)
     want = run(function, problem, stream=stream, memory=memory)
     table = memory.raw_batch().arrays()["page_ids"].reshape(3, -1).copy()
     for row, kv_len, query_len in zip(table, problem.kv_lens, problem.query_lens, strict=True):
-        row[: max(0, kv_len - query_len - config.window + 1) // config.page] = -1
-    assert (table == -1).any(axis=1).all()
+        row[: max(0, kv_len - query_len - config.window + 1) // config.page] = table.max()
     batch = memory.raw_batch(page_ids=table)
     got = run(function, problem, stream=stream, memory=memory, batch=batch)
     assert same_bits(got[0], want[0]) and same_bits(got[1], want[1])

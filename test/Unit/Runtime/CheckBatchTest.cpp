@@ -210,24 +210,24 @@ TEST_F(CheckBatchTest, TooFewPages) {
 }
 
 TEST_F(CheckBatchTest, PageIds) {
-  for (int32_t id : {10, -2, INT_MAX, INT_MIN}) {
+  for (int32_t id : {10, -1, -2, INT_MAX, INT_MIN}) {
     pageIds[2] = id;
-    expectInvalid("expected the 3 pages of sequence 0 to be below the 10 pages "
-                  "of the cache in argument 2, or -1, got " +
+    expectInvalid("expected the 3 pages of sequence 0 from 0 to below the 10 pages "
+                  "of the cache in argument 2, got " +
                   std::to_string(id) + " for page 2");
   }
-  pageIds[2] = -1; // dropped by a sliding window
+  pageIds[2] = 9;
   EXPECT_OK(check());
   pageIds[4] = 20; // only the cache of page size 2 reads it
-  expectInvalid("expected the 5 pages of sequence 0 to be below the 20 pages "
-                "of the cache in argument 3, or -1, got 20 for page 4");
+  expectInvalid("expected the 5 pages of sequence 0 from 0 to below the 20 pages "
+                "of the cache in argument 3, got 20 for page 4");
   pageIds[4] = 19;
   pageIds[5] = 12345; // nobody reads it
   EXPECT_OK(check());
   usePaddedTable(5, 15);
   padded[11] = 50;
-  expectInvalid("expected the 2 pages of sequence 2 to be below the 20 pages "
-                "of the cache in argument 3, or -1, got 50 for page 1");
+  expectInvalid("expected the 2 pages of sequence 2 from 0 to below the 20 pages "
+                "of the cache in argument 3, got 50 for page 1");
 }
 
 TEST_F(CheckBatchTest, Slots) {
@@ -297,8 +297,8 @@ TEST_F(CheckBatchTest, MadeInside) {
   pageIds[1] = 10;
   EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 4),
                KVC_STATUS_INVALID_ARGUMENT,
-               "expected the 3 pages of sequence 0 to be below the 10 pages of "
-               "its cache, or -1, got 10 for page 1");
+               "expected the 3 pages of sequence 0 from 0 to below the 10 pages of "
+               "its cache, got 10 for page 1");
   kvLens[0] = 77;
   EXPECT_FAILS(api->check_batch(program, 0, &batch, nullptr, 0),
                KVC_STATUS_INVALID_ARGUMENT,
