@@ -28,7 +28,7 @@ int main(void) {
   status = kvc_compile(compiler, text, strlen(text), NULL, &compiled);
   // CHECK-NEXT: refused, no result
   puts(status != KVC_STATUS_OK && !compiled ? "refused, no result" : "compiled");
-  // CHECK-NEXT: <input>:2:3: error: returning an argument is not supported
+  // CHECK-NEXT: <input>:2:3: error: 'func.return' op expected results that the function computes, got an argument
   fputs(kvc_compiler_messages(compiler), stdout);
 
   kvc_compiled_release(compiled);

@@ -57,7 +57,8 @@ def ConvertKVCToCPUPass : Pass<"convert-kvc-to-cpu", "::mlir::ModuleOp"> {
   let description = [{
     Replaces every public function of kvc operations by kernels on explicit
     register tiles of 1-D vectors, and by the functions `needs` and `run` of the
-    host ABI (`kvc-rt/abi.h`). Attention needs a `#kvc.cpu_schedule`.
+    host ABI (`kvc-rt/abi.h`). Attention needs a `#kvc.cpu_schedule`. Private
+    functions, which nothing can call, are dropped.
   }];
   let options = [
     Option<"tier", "tier", "std::string", "\"plain\"",

@@ -19,71 +19,103 @@ namespace kvc {
 /// Alignment of everything in the workspace.
 static constexpr int64_t kAlignment = 64;
 
-HostFunction::HostFunction(func::FuncOp function, int64_t index, CPUTier tier)
-    : function(function), index(index), b(function.getContext()),
+HostFunction::HostFunction(func::FuncOp function, int64_t index, CPUTier tier,
+                           SymbolTable &symbols)
+    : function(function), index(index), symbols(symbols), b(function.getContext()),
       e(b, function.getLoc(), tier), abi(b, function.getLoc()) {}
 
 //===----------------------------------------------------------------------===//
 // Checks
 //===----------------------------------------------------------------------===//
 
-LogicalResult HostFunction::checkBody() {
-  if (!function.getBody().hasOneBlock())
-    return function.emitError("expected a function of one block");
-  auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
-  for (Operation &op : function.getBody().front()) {
-    if (!isa<KVCDialect>(op.getDialect()) && &op != terminator.getOperation())
-      return op.emitError("no lowering to the CPU for operation '")
-             << op.getName() << "': expected operations of the kvc dialect only";
-    if (auto attention = dyn_cast<AttentionOp>(op)) {
-      std::optional<Attribute> schedule = attention.getSchedule();
-      if (!schedule || !isa<CPUScheduleAttr>(*schedule))
-        return attention.emitOpError(
-            "expected a #kvc.cpu_schedule; run -kvc-plan-cpu before this pass");
-      auto cpu = cast<CPUScheduleAttr>(*schedule);
-      auto isBF16 = [](Type type) { return getElementTypeOrSelf(type).isBF16(); };
-      bool allBF16 = llvm::all_of(attention.getQueries().getTypes(), isBF16) &&
-                     attention.getValueComponent().getElementType().isBF16();
-      for (unsigned i = 0; i < attention.getQueries().size(); ++i)
-        allBF16 &= attention.getTermComponent(i).getElementType().isBF16();
-      if (cpu.getProducts() == Products::Bf16Dot && !allBF16)
-        return attention.emitOpError(
-            "expected bf16 queries and components for bf16_dot products");
-      if (cpu.getProducts() == Products::Bf16Dot && e.tier != CPUTier::AVX512BF16)
-        return attention.emitOpError("expected tier avx512_bf16 for bf16_dot products, got ")
-               << stringifyCPUTier(e.tier);
-      // A packed image serves one use only.
-      auto checkLayout = [&](ComponentAttr component, Layout allowed) -> LogicalResult {
-        if (component.getLayout() == Layout::RowMajor || component.getLayout() == allowed)
-          return success();
-        return attention.emitOpError("expected layout row_major or ")
-               << stringifyLayout(allowed) << " of component '"
-               << component.getName().getValue() << "', got "
-               << stringifyLayout(component.getLayout());
-      };
-      for (unsigned i = 0; i < attention.getQueries().size(); ++i)
-        if (failed(checkLayout(attention.getTermComponent(i), Layout::PackedKey)))
-          return failure();
-      if (failed(checkLayout(attention.getValueComponent(), Layout::PackedValue)))
-        return failure();
-    }
-    if (auto merge = dyn_cast<MergeOp>(op);
-        merge && merge.getOutputs().size() > kMaxMergeParts)
-      return merge.emitOpError("expected at most ")
-             << kMaxMergeParts << " parts on the CPU, got " << merge.getOutputs().size();
+/// Checks that a component has a layout that its use can read: a packed image serves
+/// one use only.
+static LogicalResult checkLayout(AttentionOp op, ComponentAttr component, Layout allowed) {
+  Layout layout = component.getLayout();
+  if (layout == Layout::RowMajor || layout == allowed)
+    return success();
+  return op.emitOpError("expected layout row_major or ")
+         << stringifyLayout(allowed) << " of component '" << component.getName().getValue()
+         << "', got " << stringifyLayout(layout);
+}
+
+static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
+  Attribute schedule = op.getSchedule().value_or(Attribute());
+  if (!schedule)
+    return op.emitOpError("expected a #kvc.cpu_schedule; run -kvc-plan-cpu before this pass");
+  auto cpu = dyn_cast<CPUScheduleAttr>(schedule);
+  if (!cpu)
+    return op.emitOpError("expected a #kvc.cpu_schedule, got ") << schedule;
+  int64_t terms = op.getQueries().size();
+  if (terms > KVC_MAX_COMPONENTS)
+    return op.emitOpError("expected at most ")
+           << KVC_MAX_COMPONENTS << " terms on the CPU, got " << terms;
+  auto isBF16 = [](Type type) { return getElementTypeOrSelf(type).isBF16(); };
+  bool allBF16 = llvm::all_of(op.getQueries().getTypes(), isBF16) &&
+                 op.getValueComponent().getElementType().isBF16();
+  for (int64_t i = 0; i < terms; ++i) {
+    allBF16 &= op.getTermComponent(i).getElementType().isBF16();
+    if (failed(checkLayout(op, op.getTermComponent(i), Layout::PackedKey)))
+      return failure();
   }
+  if (failed(checkLayout(op, op.getValueComponent(), Layout::PackedValue)))
+    return failure();
+  if (cpu.getProducts() != Products::Bf16Dot)
+    return success();
+  if (!allBF16)
+    return op.emitOpError("expected bf16 queries and components for bf16_dot products");
+  if (tier != CPUTier::AVX512BF16)
+    return op.emitOpError("expected tier avx512_bf16 for bf16_dot products, got ")
+           << stringifyCPUTier(tier);
+  return success();
+}
+
+static LogicalResult checkOperation(Operation *op, CPUTier tier) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return checkAttention(attention, tier);
+  if (auto rope = dyn_cast<RopeOp>(op);
+      rope && static_cast<int64_t>(rope.getRotaryWidth()) > kMaxRotaryWidth)
+    return rope.emitOpError("expected a rotary width of at most ")
+           << kMaxRotaryWidth << " on the CPU, got " << rope.getRotaryWidth();
+  if (auto merge = dyn_cast<MergeOp>(op);
+      merge && merge.getOutputs().size() > kMaxMergeParts)
+    return merge.emitOpError("expected at most ")
+           << kMaxMergeParts << " parts on the CPU, got " << merge.getOutputs().size();
+  return success();
+}
+
+/// Checks that each result has memory of its own to be computed into.
+static LogicalResult checkReturn(func::ReturnOp op) {
   llvm::DenseSet<Value> returned;
-  for (Value value : terminator.getOperands()) {
+  for (Value value : op.getOperands()) {
     if (isa<BlockArgument>(value))
-      return terminator.emitError("returning an argument is not supported: the result "
-                                  "would need a copy");
+      return op.emitOpError("expected results that the function computes, got an argument: "
+                            "it would need a copy");
     if (!isa<RankedTensorType>(value.getType()))
-      return terminator.emitError("expected tensors as results, got ") << value.getType();
+      return op.emitOpError("expected tensors as results, got ") << value.getType();
     if (!returned.insert(value).second)
-      return terminator.emitError("returning one value twice is not supported: the second "
-                                  "result would need a copy");
+      return op.emitOpError("expected different values as results, got one twice: the "
+                            "second would need a copy");
   }
   return success();
+}
+
+LogicalResult HostFunction::checkBody() {
+  if (function.getName().contains('\0'))
+    return function.emitOpError("expected a name without NUL, got ")
+           << static_cast<Attribute>(function.getSymNameAttr());
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expected one block, got ")
+           << llvm::range_size(function.getBody());
+  Block &body = function.getBody().front();
+  for (Operation &op : body) {
+    if (!isa_and_nonnull<KVCDialect>(op.getDialect()) && !isa<func::ReturnOp>(op))
+      return op.emitError("no lowering to the CPU for operation '")
+             << op.getName() << "': expected operations of the kvc dialect only";
+    if (failed(checkOperation(&op, e.tier)))
+      return failure();
+  }
+  return checkReturn(cast<func::ReturnOp>(body.getTerminator()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,6 +128,7 @@ LLVM::LLVMFuncOp HostFunction::startFunction(StringRef name, unsigned numArgumen
   b.setInsertionPointAfter(function);
   auto result = LLVM::LLVMFuncOp::create(b, function.getLoc(), name, type,
                                          LLVM::Linkage::Internal);
+  symbols.insert(result); // which finds another name if this one is taken
   b.setInsertionPointToStart(result.addEntryBlock(b));
   return result;
 }
@@ -107,11 +140,10 @@ HostFunction::emitKernel(Operation *op, StringRef name,
   b.setInsertionPointAfter(function);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
                                           {e.ptrType(), e.i64Type(), e.i32Type()});
-  std::string base = (function.getName() + "." + name).str(), symbol = base;
-  for (int64_t i = 1; function->getParentOfType<ModuleOp>().lookupSymbol(symbol); ++i)
-    symbol = base + "_" + std::to_string(i);
   auto kernel =
-      LLVM::LLVMFuncOp::create(b, op->getLoc(), symbol, type, LLVM::Linkage::Internal);
+      LLVM::LLVMFuncOp::create(b, op->getLoc(), (function.getName() + "." + name).str(), type,
+                               LLVM::Linkage::Internal);
+  symbols.insert(kernel);
   b.setInsertionPointToStart(kernel.addEntryBlock(b));
   body(kernel.getArgument(0), kernel.getArgument(1), kernel.getArgument(2));
   LLVM::ReturnOp::create(b, op->getLoc(), ValueRange());
@@ -157,13 +189,12 @@ LogicalResult HostFunction::lower() {
         emitMergeOpBody(e, merge, params, item);
       });
   }
-  std::string needs = (function.getName() + ".needs").str();
-  std::string runName = (function.getName() + ".run").str();
-  emitNeeds(needs);
-  if (failed(emitRun(runName)))
+  LLVM::LLVMFuncOp needs = emitNeeds();
+  if (failed(emitRun()))
     return failure();
-  addProgramFunction(function->getParentOfType<ModuleOp>(),
-                     {function.getName(), function.getFunctionType(), needs, runName});
+  addProgramFunction(
+      function->getParentOfType<ModuleOp>(),
+      {function.getName(), function.getFunctionType(), needs.getName(), run.getName()});
   return success();
 }
 
@@ -188,18 +219,15 @@ void HostFunction::failUnless(Value condition, kvc_status_t status, Twine messag
   b.setInsertionPointToStart(failed);
   std::string text = ("in '" + function.getName() + "': " + message).str();
   text.push_back('\0');
-  std::string symbol;
-  int64_t count = 0;
-  do
-    symbol = "kvc.message_" + std::to_string(count++);
-  while (module.lookupSymbol(symbol));
   LLVM::GlobalOp global;
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
     auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
     global = LLVM::GlobalOp::create(b, e.loc, type, /*isConstant=*/true,
-                                    LLVM::Linkage::Internal, symbol, b.getStringAttr(text));
+                                    LLVM::Linkage::Internal, "kvc.message",
+                                    b.getStringAttr(text));
+    symbols.insert(global);
   }
   Value address = LLVM::AddressOfOp::create(b, e.loc, global);
   Value result = abi.callTable(rt, offsetof(kvc_rt_api_t, fail), e.i32Type(),
@@ -267,8 +295,8 @@ Value HostFunction::emitWorkspaceEnd(function_ref<Sizes(Operation *)> sizesOf) {
 // needs
 //===----------------------------------------------------------------------===//
 
-void HostFunction::emitNeeds(StringRef name) {
-  LLVM::LLVMFuncOp needs = startFunction(name, 3);
+LLVM::LLVMFuncOp HostFunction::emitNeeds() {
+  LLVM::LLVMFuncOp needs = startFunction((function.getName() + ".needs").str(), 3);
   rt = needs.getArgument(0);
   Value bounds = needs.getArgument(1), out = needs.getArgument(2);
   Block *entry = b.getInsertionBlock();
@@ -295,6 +323,7 @@ void HostFunction::emitNeeds(StringRef name) {
   Value end = emitWorkspaceEnd([&](Operation *) { return sizes; });
   abi.store(end, out, offsetof(kvc_needs_t, workspace_size));
   LLVM::ReturnOp::create(b, e.loc, e.i32(KVC_STATUS_OK));
+  return needs;
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,8 +400,8 @@ Value HostFunction::parallelFor(LLVM::LLVMFuncOp kernel, Value params, Value cou
 // run
 //===----------------------------------------------------------------------===//
 
-LogicalResult HostFunction::emitRun(StringRef name) {
-  run = startFunction(name, 3);
+LogicalResult HostFunction::emitRun() {
+  run = startFunction((function.getName() + ".run").str(), 3);
   rt = run.getArgument(0);
   stream = run.getArgument(1);
   call = run.getArgument(2);
@@ -385,16 +414,15 @@ LogicalResult HostFunction::emitRun(StringRef name) {
   LLVM::BrOp::create(b, e.loc, ValueRange(), body);
   b.setInsertionPointToStart(body);
 
-  ModuleOp module = function->getParentOfType<ModuleOp>();
-  constexpr StringLiteral kProgram = "kvc.program"; // defined by -kvc-build-program
-  if (!module.lookupSymbol(kProgram)) {
+  if (!symbols.lookup(kProgramSymbol)) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    LLVM::LLVMFuncOp::create(b, e.loc, kProgram,
-                             LLVM::LLVMFunctionType::get(e.ptrType(), {}));
+    b.setInsertionPointToStart(function->getParentOfType<ModuleOp>().getBody());
+    symbols.insert(LLVM::LLVMFuncOp::create(b, e.loc, kProgramSymbol,
+                                            LLVM::LLVMFunctionType::get(e.ptrType(), {})));
   }
-  program = LLVM::CallOp::create(b, e.loc, TypeRange{e.ptrType()}, kProgram, ValueRange())
-                .getResult();
+  program =
+      LLVM::CallOp::create(b, e.loc, TypeRange{e.ptrType()}, kProgramSymbol, ValueRange())
+          .getResult();
   returnIfFailed(abi.callTable(rt, offsetof(kvc_rt_api_t, check_call), e.i32Type(),
                                {program, e.i32(index), call}));
 

@@ -19,9 +19,14 @@
 
 namespace kvc {
 
+/// Function that returns the program, defined by -kvc-build-program.
+inline constexpr llvm::StringLiteral kProgramSymbol = "kvc.program";
+
 class HostFunction {
 public:
-  HostFunction(mlir::func::FuncOp function, int64_t index, CPUTier tier);
+  /// `symbols` is the table of the function's module.
+  HostFunction(mlir::func::FuncOp function, int64_t index, CPUTier tier,
+               mlir::SymbolTable &symbols);
 
   /// Emits the kernels, `needs` and `run` after the function, and adds them to the
   /// module's list. Emits an error if the function holds what has no lowering.
@@ -53,8 +58,8 @@ private:
   void emitAttentionKernels(AttentionOp op);
 
   // Entry points.
-  void emitNeeds(llvm::StringRef name);
-  llvm::LogicalResult emitRun(llvm::StringRef name);
+  mlir::LLVM::LLVMFuncOp emitNeeds();
+  llvm::LogicalResult emitRun();
   mlir::LLVM::LLVMFuncOp startFunction(llvm::StringRef name, unsigned numArguments);
   void returnIfFailed(Value status);
   void failUnless(Value condition, kvc_status_t status, llvm::Twine message);
@@ -95,6 +100,7 @@ private:
 
   mlir::func::FuncOp function;
   int64_t index;
+  mlir::SymbolTable &symbols;
   mlir::OpBuilder b;
   Emitter e;
   ABIBuilder abi;

@@ -60,16 +60,24 @@ void ConvertKVCToCPUPass::runOnOperation() {
         << tier << "'";
     return signalPassFailure();
   }
+  SymbolTable symbols(module);
+  if (Operation *op = symbols.lookup(kProgramSymbol); op && !isa<LLVM::LLVMFuncOp>(op)) {
+    op->emitError("symbol '") << kProgramSymbol << "' is reserved for the program";
+    return signalPassFailure();
+  }
   SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
   int64_t index = getProgramFunctions(module).size();
   for (func::FuncOp function : functions) {
     if (function.isExternal()) {
-      function.emitError("expected functions with bodies, got a declaration");
+      function.emitOpError("expected a body, got a declaration");
       return signalPassFailure();
     }
-    if (failed(HostFunction(function, index++, *parsed).lower()))
+    // Calls have no lowering, so that a private function is one that nobody needs.
+    if (function.isPublic() &&
+        failed(HostFunction(function, index++, *parsed, symbols).lower()))
       return signalPassFailure();
-    function.erase();
   }
+  for (func::FuncOp function : functions)
+    symbols.erase(function);
   approximateTanh(module, *parsed);
 }

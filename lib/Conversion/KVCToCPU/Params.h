@@ -53,6 +53,9 @@ struct AppendParams {
   ComponentParam components[KVC_MAX_COMPONENTS];
 };
 
+/// Cosines and sines of this many elements lie on the stack of a worker.
+inline constexpr int64_t kMaxRotaryWidth = 4096;
+
 struct RopeParams {
   int64_t numTokens;
   const int32_t *positions;

@@ -108,6 +108,9 @@ bool SoftcapAttr::changesScore() const { return true; }
 // Schedules
 //===----------------------------------------------------------------------===//
 
+/// Most accumulators that a register tile may have.
+static constexpr int64_t kMaxAccumulators = 128;
+
 LogicalResult RegisterTileAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                        int64_t rows, int64_t keyVectors,
                                        int64_t valueVectors) {
@@ -117,6 +120,11 @@ LogicalResult RegisterTileAttr::verify(function_ref<InFlightDiagnostic()> emitEr
     return emitError() << "expected 1 to 16 key_vectors, got " << keyVectors;
   if (valueVectors < 1 || valueVectors > 16)
     return emitError() << "expected 1 to 16 value_vectors, got " << valueVectors;
+  // Each is unrolled, far beyond what any processor has registers for.
+  int64_t accumulators = rows * std::max(keyVectors, valueVectors);
+  if (accumulators > kMaxAccumulators)
+    return emitError() << "expected rows times vectors to be at most " << kMaxAccumulators
+                       << ", got " << accumulators;
   return success();
 }
 

@@ -39,4 +39,25 @@ void KVCDialect::initialize() {
 #include "kvc/Dialect/KVC/IR/KVCOps.cpp.inc"
       >();
 }
+
+/// True if `entry` describes a function as the conversions record it.
+static bool isProgramFunction(Attribute entry) {
+  auto fields = dyn_cast<DictionaryAttr>(entry);
+  auto type = fields ? fields.getAs<TypeAttr>("type") : TypeAttr();
+  return type && isa<FunctionType>(type.getValue()) &&
+         llvm::all_of(ArrayRef<StringRef>{"name", "needs", "run"}, [&](StringRef name) {
+           return fields.getAs<StringAttr>(name) != nullptr;
+         });
+}
+
+LogicalResult KVCDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != "kvc.functions")
+    return success();
+  auto functions = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!functions || !llvm::all_of(functions, isProgramFunction))
+    return op->emitError("expected 'kvc.functions' to be an array of {name, type, needs, "
+                         "run}, got ")
+           << attribute.getValue();
+  return success();
+}
 } // namespace kvc

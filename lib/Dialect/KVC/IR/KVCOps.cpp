@@ -146,6 +146,17 @@ static LogicalResult verifyDim(Operation *op, StringRef what, RankedTensorType t
   return diag;
 }
 
+/// Checks that heads and width are static, and a row small enough to count in.
+static LogicalResult verifyRow(Operation *op, RankedTensorType type) {
+  int64_t heads = type.getDimSize(1), width = type.getDimSize(2);
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(width))
+    return op->emitOpError("expected static heads and width, got ") << type;
+  if (heads < 1 || width < 1 || heads > INT32_MAX / width)
+    return op->emitOpError("expected heads times width from 1 to ")
+           << INT32_MAX << ", got " << type;
+  return success();
+}
+
 /// Checks that two dimensions can be equal.
 static LogicalResult verifySameDim(Operation *op, StringRef what, int64_t actual,
                                    int64_t expected) {
@@ -268,9 +279,9 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyRank(*this, "output", output, 3)))
     return failure();
   int64_t heads = output.getDimSize(1);
-  if (ShapedType::isDynamic(heads) || heads < 1)
-    return emitOpError("expected a static number of query heads of at least 1, got ")
-           << output;
+  if (ShapedType::isDynamic(heads) || heads < 1 || heads > INT32_MAX)
+    return emitOpError("expected a static number of query heads from 1 to ")
+           << INT32_MAX << ", got " << output;
 
   int64_t tokens = output.getDimSize(0);
   for (auto [index, query] : llvm::enumerate(getQueries())) {
@@ -339,11 +350,8 @@ LogicalResult MergeOp::verify() {
            << getOutputs().size() << "), got " << getLses().size();
   // merge_c2
   auto type = cast<RankedTensorType>(getOutput().getType());
-  if (failed(verifyRank(*this, "output", type, 3)))
+  if (failed(verifyRank(*this, "output", type, 3)) || failed(verifyRow(*this, type)))
     return failure();
-  for (int64_t dim : {1, 2})
-    if (type.isDynamicDim(dim))
-      return emitOpError("expected static heads and width, got ") << type;
   for (Value part : getOutputs())
     if (part.getType() != type)
       return emitOpError("expected parts of the result's type (")
@@ -373,11 +381,8 @@ LogicalResult MergeOp::verify() {
 LogicalResult RopeOp::verify() {
   // rope_c1
   auto type = cast<RankedTensorType>(getInput().getType());
-  if (failed(verifyRank(*this, "input", type, 3)))
+  if (failed(verifyRank(*this, "input", type, 3)) || failed(verifyRow(*this, type)))
     return failure();
-  for (int64_t dim : {1, 2})
-    if (type.isDynamicDim(dim))
-      return emitOpError("expected static heads and width, got ") << type;
   // rope_c2
   int64_t rotary = getRotaryWidth();
   if (rotary < 2 || rotary % 2 != 0 || rotary > type.getDimSize(2))
@@ -407,8 +412,9 @@ LogicalResult CacheFromBuffersOp::verify() {
   // cache_from_buffers_c1
   size_t expected = getFused() ? 1 : cache.getComponents().size();
   if (getBuffers().size() != expected)
-    return emitOpError("expected ") << expected << (getFused() ? " fused" : "")
-                                    << " buffers, got " << getBuffers().size();
+    return emitOpError("expected ") << expected << (getFused() ? " fused" : "") << " buffer"
+                                    << (expected == 1 ? "" : "s") << ", got "
+                                    << getBuffers().size();
   for (auto [index, component] : llvm::enumerate(cache.getComponents())) {
     StringRef name = component.getName().getValue();
     // cache_from_buffers_c3
@@ -437,13 +443,10 @@ LogicalResult CacheFromBuffersOp::verify() {
     };
     bool matches = buffer.getRank() == static_cast<int64_t>(shape.size()) &&
                    llvm::all_of(llvm::zip(shape, buffer.getShape()), dimMatches);
-    if (!matches || buffer.getElementType() != component.getElementType()) {
-      InFlightDiagnostic diag = emitOpError("expected buffer of component '")
-                                << name << "' to be ";
-      for (int64_t dim : shape)
-        (ShapedType::isDynamic(dim) ? diag << "?" : diag << dim) << "x";
-      return diag << component.getElementType() << ", got " << buffer;
-    }
+    if (!matches || buffer.getElementType() != component.getElementType())
+      return emitOpError("expected buffer of component '")
+             << name << "' to be " << MemRefType::get(shape, component.getElementType())
+             << ", got " << buffer;
     SmallVector<int64_t> strides;
     int64_t offset;
     if (failed(buffer.getStridesAndOffset(strides, offset)) || strides.back() != 1)
@@ -458,9 +461,10 @@ LogicalResult CacheFromBuffersOp::verify() {
 //===----------------------------------------------------------------------===//
 
 template <typename BatchOp> static LogicalResult verifyMaxima(BatchOp op) {
-  for (auto [name, value] : {std::pair("max_query_len", op.getMaxQueryLen()),
-                             std::pair("max_kv_len", op.getMaxKvLen())})
-    if (static_cast<int64_t>(value) < 0 || static_cast<int64_t>(value) > INT32_MAX)
+  for (auto [name, value] :
+       {std::pair("max_query_len", static_cast<int64_t>(op.getMaxQueryLen())),
+        std::pair("max_kv_len", static_cast<int64_t>(op.getMaxKvLen()))})
+    if (value < 0 || value > INT32_MAX)
       return op.emitOpError("expected ")
              << name << " from 0 to " << INT32_MAX << ", got " << value;
   return success();

@@ -93,6 +93,9 @@ LogicalResult ComponentAttr::verify(function_ref<InFlightDiagnostic()> emitError
   if (name.empty() || name.size() > kMaxNameLength)
     return emitError() << "expected a component name of 1 to " << kMaxNameLength
                        << " characters, got '" << name.getValue() << "'";
+  if (name.getValue().contains('\0'))
+    return emitError() << "expected a component name without NUL, got "
+                       << static_cast<Attribute>(name);
   // cache_c3
   if (heads < 1)
     return emitError() << "expected component '" << name.getValue()

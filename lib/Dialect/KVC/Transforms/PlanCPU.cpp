@@ -42,6 +42,9 @@ static constexpr int64_t kPrefillRows = 96;
 /// to be small, which wide rows never do.
 static constexpr int64_t kMinDotWidth = 32;
 
+/// Most vectors of value columns that a register tile may have.
+static constexpr int64_t kMaxValueVectors = 16;
+
 /// Accumulators that leave room for operands in the vector registers.
 static int64_t getMaxAccumulators(CPUTier tier) {
   return getLanes(tier) == 16 ? 24 : 8;
@@ -70,7 +73,8 @@ static RegisterTileAttr chooseTile(MLIRContext *context, CPUTier tier, int64_t t
   }
   // The value's columns in chunks of equal size.
   int64_t columns = llvm::divideCeil(valueWidth, lanes);
-  int64_t chunks = llvm::divideCeil(columns, std::max<int64_t>(1, maxAccumulators / best));
+  int64_t widest = std::clamp<int64_t>(maxAccumulators / best, 1, kMaxValueVectors);
+  int64_t chunks = llvm::divideCeil(columns, widest);
   return RegisterTileAttr::get(context, best,
                                getVectors(best, kTile / lanes, maxAccumulators),
                                llvm::divideCeil(columns, chunks));

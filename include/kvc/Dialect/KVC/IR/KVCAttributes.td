@@ -127,7 +127,8 @@ def KVC_RegisterTileAttr : KVC_Attr<"RegisterTile", "register_tile"> {
   let description = [{
     `rows` of the attention (one query token, one query head) beside
     `key_vectors` vectors of keys for the scores, and beside `value_vectors`
-    vectors of value columns for the output.
+    vectors of value columns for the output: 1 to 32 rows, 1 to 16 vectors, and a
+    product of at most 128.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$keyVectors, "int64_t":$valueVectors);
   let assemblyFormat = [{

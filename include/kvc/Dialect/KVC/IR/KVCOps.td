@@ -106,7 +106,8 @@ def KVC_AttentionOp : KVC_Op<"attention", [AttrSizedOperandSegments]> {
     1. there is at least one term; components of terms and value are the cache's;
     2. queries have rank 3, the width of their component and the same numbers of
        tokens and query heads;
-    3. query heads are a multiple of each component's KV heads, which agree;
+    3. query heads, 1 to 2^31 - 1, are a multiple of each component's KV heads, which
+       agree;
     4. the output has the queries' tokens and heads, and the value's width;
     5. the log-sum-exp has the output's tokens and heads;
     6. sinks have one element a query head;
@@ -172,7 +173,8 @@ def KVC_MergeOp : KVC_Op<"merge", [Pure, AttrSizedOperandSegments]> {
 
     Constraints:
     1. there are as many outputs as log-sum-exps, at least one;
-    2. all outputs have the same type, of rank 3, which is the result's;
+    2. all outputs have the same type, of rank 3, which is the result's; heads and
+       width are static, their product from 1 to 2^31 - 1;
     3. log-sum-exps have the outputs' tokens and heads;
     4. sinks have one element a head.
   }];
@@ -213,7 +215,8 @@ def KVC_RopeOp : KVC_Op<"rope", [Pure, AllTypesMatch<["input", "output"]>]> {
     ```
 
     Constraints:
-    1. the input has rank 3, and the result has its type;
+    1. the input has rank 3, and the result has its type; heads and width are static,
+       their product from 1 to 2^31 - 1;
     2. the rotary width is even, at least 2 and at most the width;
     3. exactly one of `theta` (finite, above 0) and frequencies is given, the
        latter of shape [rotary_width / 2].

@@ -31,7 +31,8 @@ def KVC_CacheType : KVC_Type<"Cache", "cache"> {
 
     Constraints:
     1. the page size is at least 1;
-    2. there are 1 to 8 components with distinct names of 1 to 15 characters;
+    2. there are 1 to 8 components with distinct names of 1 to 15 characters,
+       none of them NUL;
     3. heads are at least 1, widths multiples of 8 from 8 to 576;
     4. elements are f32, f16 or bf16, without scales (f8E4M3FN, f8E5M2, i8, i4
        and `scale<...>` parse, and are refused by name);

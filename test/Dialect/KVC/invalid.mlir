@@ -1,0 +1,1301 @@
+// Each check of the verifiers and of the syntax: append_c2 is the second constraint of
+// kvc.append.
+
+// RUN: kvc-opt %s -split-input-file -verify-diagnostics
+
+// append_c1: something is written.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected at least one component to write, got none}}
+  "kvc.append"(%cache, %batch) {components = []} : (!cache, !kvc.batch) -> ()
+  return
+}
+
+// -----
+
+// append_c1: each value has a name.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected as many components as values (1), got 2}}
+  "kvc.append"(%cache, %batch, %k) {components = ["k", "v"]}
+      : (!cache, !kvc.batch, tensor<?x2x8xf16>) -> ()
+  return
+}
+
+// -----
+
+// append_c1: no component is written twice.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected each component once, got 'k' twice}}
+  kvc.append %cache[k: %k, k: %k] at %batch : !cache, tensor<?x2x8xf16>, tensor<?x2x8xf16>
+  return
+}
+
+// -----
+
+// append_c1: a component is one of the cache; the note shows the cache.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+// expected-note@below {{cache of type '!kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>' defined here}}
+func.func @append(%k: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected a component of the cache, got 'w'}}
+  kvc.append %cache[w: %k] at %batch : !cache, tensor<?x2x8xf16>
+  return
+}
+
+// -----
+
+// append_c2: rank.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected value of component 'k' of rank 3, got rank 2}}
+  kvc.append %cache[k: %k] at %batch : !cache, tensor<?x8xf16>
+  return
+}
+
+// -----
+
+// append_c2: heads.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected heads of value of component 'k' to be 2, got 4}}
+  kvc.append %cache[k: %k] at %batch : !cache, tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// append_c2: a dynamic number of heads is not enough.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x?x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected heads of value of component 'k' to be 2, got a dynamic one}}
+  kvc.append %cache[k: %k] at %batch : !cache, tensor<?x?x8xf16>
+  return
+}
+
+// -----
+
+// append_c2: width.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected width of value of component 'v' to be 24, got 8}}
+  kvc.append %cache[v: %k] at %batch : !cache, tensor<?x2x8xf16>
+  return
+}
+
+// -----
+
+// append_c2: element type.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<?x2x8xbf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected value of component 'k' to have element type 'f16', got 'bf16'}}
+  kvc.append %cache[k: %k] at %batch : !cache, tensor<?x2x8xbf16>
+  return
+}
+
+// -----
+
+// append_c3: as many tokens of each value, where it is known.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @append(%k: tensor<3x2x8xf16>, %v: tensor<4x2x24xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.append' op expected tokens of value of component 'v' to be 3, got 4}}
+  kvc.append %cache[k: %k, v: %v] at %batch : !cache, tensor<3x2x8xf16>, tensor<4x2x24xf16>
+  return
+}
+
+// -----
+
+// attention_c1: there is a term.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected at least one term, got none}}
+  %o = "kvc.attention"(%cache, %batch) {components = [], value = "v", scale = 1.0 : f32,
+      operandSegmentSizes = array<i32: 1, 1, 0, 0>}
+      : (!cache, !kvc.batch) -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c1: each query has a component.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected as many components as queries (1), got 0}}
+  %o = "kvc.attention"(%cache, %batch, %q) {components = [], value = "v", scale = 1.0 : f32,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0>}
+      : (!cache, !kvc.batch, tensor<?x4x8xf16>) -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c1: the component of a term is one of the cache.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+// expected-note@below {{cache of type '!kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>' defined here}}
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a component of the cache, got 'w'}}
+  %o = kvc.attention %cache at %batch terms(%q * w) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c1: the value is a component of the cache.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+// expected-note@below {{cache of type '!kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>' defined here}}
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a component of the cache, got 'w'}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(w) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c2: rank.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected query of component 'k' of rank 3, got rank 2}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c2: width.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x24xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected width of query of component 'k' to be 8, got 24}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x24xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c2: query heads.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x2x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected heads of query of component 'k' to be 4, got 2}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x2x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c2: tokens, where they are known.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<5x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected tokens of query of component 'k' to be 6, got 5}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<5x4x8xf16> -> tensor<6x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c3: components agree on the KV heads.
+!cache = !kvc.cache<page = 16, k: 4x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected component 'k' to have the KV heads of the value (2), got 4}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c3: KV heads divide query heads.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+// expected-note@below {{cache defined here}}
+func.func @attention(%q: tensor<?x5x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected query heads (5) to be a multiple of KV heads (2)}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x5x8xf16> -> tensor<?x5x24xf16>
+  return
+}
+
+// -----
+
+// attention_c4: rank.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected output of rank 3, got rank 2}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x96xf16>
+  return
+}
+
+// -----
+
+// attention_c4: a dynamic number of query heads.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a static number of query heads from 1 to 2147483647, got 'tensor<?x?x24xf16>'}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x?x24xf16>
+  return
+}
+
+// -----
+
+// attention_c4: no query heads.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x0x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a static number of query heads from 1 to 2147483647, got 'tensor<?x0x24xf16>'}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x0x8xf16> -> tensor<?x0x24xf16>
+  return
+}
+
+// -----
+
+// attention_c4: more query heads than can be counted in 32 bits.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x2147483648x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a static number of query heads from 1 to 2147483647, got 'tensor<?x2147483648x24xf16>'}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x2147483648x8xf16> -> tensor<?x2147483648x24xf16>
+  return
+}
+
+// -----
+
+// attention_c4: width.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected width of the output to be 24, got 8}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// attention_c4: a dynamic width.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected width of the output to be 24, got a dynamic one}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x?xf16>
+  return
+}
+
+// -----
+
+// attention_c5: rank.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected log-sum-exp of rank 2, got rank 3}}
+  %o:2 = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>, tensor<?x4x1xf32>
+  return
+}
+
+// -----
+
+// attention_c5: tokens.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<5x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected tokens of the log-sum-exp to be 5, got 6}}
+  %o:2 = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<5x4x8xf16> -> tensor<5x4x24xf16>, tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// attention_c5: heads.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected heads of the log-sum-exp to be 4, got 2}}
+  %o:2 = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>, tensor<?x2xf32>
+  return
+}
+
+// -----
+
+// attention_c6: one sink a query head.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %sinks: tensor<2xf32>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected the number of sinks to be 4, got 2}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) sinks(%sinks : tensor<2xf32>) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c6: a dynamic number of sinks.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %sinks: tensor<?xf32>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected the number of sinks to be 4, got a dynamic one}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) sinks(%sinks : tensor<?xf32>) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c6: rank.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %sinks: tensor<4x1xf32>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected sinks of rank 1, got rank 2}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) sinks(%sinks : tensor<4x1xf32>) {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c7: only attributes with the score interface.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected score modifiers, got 1 : i64}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [1] {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c7: no kind twice.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected each kind of score modifier once, got a second #kvc.softcap<2.000000e+00>}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.softcap<1.0>, #kvc.softcap<2.0>] {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c7: a window needs causal.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected #kvc.causal beside #kvc.window}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.window<4>] {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c8: an infinite scale.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a finite scale, got 0x7F800000 : f32}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 0x7F800000 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// attention_c8: a scale that is no number.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a finite scale, got 0x7FC00000 : f32}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 0x7FC00000 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// A schedule is one of the kvc dialect.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected a #kvc.cpu_schedule or #kvc.gpu_schedule, got "fast"}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32, schedule = "fast"}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
+// merge_c1: there is a part.
+func.func @merge(%o: tensor<?x4x8xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected at least one part, got none}}
+  %0:2 = "kvc.merge"() {operandSegmentSizes = array<i32: 0, 0, 0>} : () -> (tensor<?x4x8xf16>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// merge_c1: each output has a log-sum-exp.
+func.func @merge(%o: tensor<?x4x8xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected as many log-sum-exps as outputs (2), got 1}}
+  %0:2 = kvc.merge outputs(%o, %o : tensor<?x4x8xf16>, tensor<?x4x8xf16>) lses(%l : tensor<?x4xf32>)
+      : tensor<?x4x8xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c2: rank.
+func.func @merge(%o: tensor<?x4xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected output of rank 3, got rank 2}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4xf16>) lses(%l : tensor<?x4xf32>)
+      : tensor<?x4xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c2: dynamic heads or width.
+func.func @merge(%o: tensor<?x4x?xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected static heads and width, got 'tensor<?x4x?xf16>'}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4x?xf16>) lses(%l : tensor<?x4xf32>)
+      : tensor<?x4x?xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c2: no heads.
+func.func @merge(%o: tensor<?x0x8xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected heads times width from 1 to 2147483647, got 'tensor<?x0x8xf16>'}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x0x8xf16>) lses(%l : tensor<?x4xf32>)
+      : tensor<?x0x8xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c2: a row whose elements overflow 64 bits.
+func.func @merge(%o: tensor<?x4x9223372036854775807xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected heads times width from 1 to 2147483647, got 'tensor<?x4x9223372036854775807xf16>'}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4x9223372036854775807xf16>) lses(%l : tensor<?x4xf32>)
+      : tensor<?x4x9223372036854775807xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c2: parts have the type of the result.
+func.func @merge(%o: tensor<?x4x8xf16>, %l: tensor<?x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected parts of the result's type ('tensor<?x4x8xf32>'), got 'tensor<?x4x8xf16>'}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4x8xf16>) lses(%l : tensor<?x4xf32>)
+      : tensor<?x4x8xf32>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c3: rank of a part's log-sum-exp.
+func.func @merge(%o: tensor<?x4x8xf16>, %l: tensor<4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected log-sum-exp of rank 2, got rank 1}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4x8xf16>) lses(%l : tensor<4xf32>)
+      : tensor<?x4x8xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c3: heads of a part's log-sum-exp.
+func.func @merge(%o: tensor<?x4x8xf16>, %l: tensor<?x3xf32>) {
+  // expected-error@below {{'kvc.merge' op expected heads of the log-sum-exp to be 4, got 3}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4x8xf16>) lses(%l : tensor<?x3xf32>)
+      : tensor<?x4x8xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// merge_c3: tokens of the result's log-sum-exp.
+func.func @merge(%o: tensor<5x4x8xf16>, %l: tensor<5x4xf32>) {
+  // expected-error@below {{'kvc.merge' op expected tokens of the log-sum-exp to be 5, got 6}}
+  %0:2 = kvc.merge outputs(%o : tensor<5x4x8xf16>) lses(%l : tensor<5x4xf32>)
+      : tensor<5x4x8xf16>, tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// merge_c4: one sink a head.
+func.func @merge(%o: tensor<?x4x8xf16>, %l: tensor<?x4xf32>, %s: tensor<8xf32>) {
+  // expected-error@below {{'kvc.merge' op expected the number of sinks to be 4, got 8}}
+  %0:2 = kvc.merge outputs(%o : tensor<?x4x8xf16>) lses(%l : tensor<?x4xf32>) sinks(%s : tensor<8xf32>)
+      : tensor<?x4x8xf16>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// rope_c1: rank.
+func.func @rope(%x: tensor<?x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected input of rank 3, got rank 2}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = 8 : i64} : tensor<?x8xf16>
+  return
+}
+
+// -----
+
+// rope_c1: a dynamic number of heads.
+func.func @rope(%x: tensor<?x?x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected static heads and width, got 'tensor<?x?x8xf16>'}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = 8 : i64} : tensor<?x?x8xf16>
+  return
+}
+
+// -----
+
+// rope_c1: a row whose elements overflow 32 bits.
+func.func @rope(%x: tensor<?x268435456x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected heads times width from 1 to 2147483647, got 'tensor<?x268435456x8xf16>'}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = 8 : i64} : tensor<?x268435456x8xf16>
+  return
+}
+
+// -----
+
+// rope_c2: a rotary width that is odd.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected an even rotary width from 2 to the width (8), got 7}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = 7 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c2: a rotary width that is zero.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected an even rotary width from 2 to the width (8), got 0}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = 0 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c2: a rotary width that is negative.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected an even rotary width from 2 to the width (8), got -2}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = -2 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c2: a rotary width that is beyond the width.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected an even rotary width from 2 to the width (8), got 10}}
+  %0 = kvc.rope %x at %batch {theta = 1.0e4 : f64, rotary_width = 10 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c3: neither theta nor frequencies.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected either theta or frequencies, got neither}}
+  %0 = kvc.rope %x at %batch {rotary_width = 8 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c3: both.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch, %f: tensor<4xf32>) {
+  // expected-error@below {{'kvc.rope' op expected either theta or frequencies, got both}}
+  %0 = kvc.rope %x at %batch frequencies(%f : tensor<4xf32>) {theta = 1.0e4 : f64, rotary_width = 8 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c3: theta of 0.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected a finite theta above 0, got 0.000000e+00 : f64}}
+  %0 = kvc.rope %x at %batch {theta = 0.0 : f64, rotary_width = 8 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c3: an infinite theta.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.rope' op expected a finite theta above 0, got 0x7FF0000000000000 : f64}}
+  %0 = kvc.rope %x at %batch {theta = 0x7FF0000000000000 : f64, rotary_width = 8 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c3: rank of the frequencies.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch, %f: tensor<4x1xf32>) {
+  // expected-error@below {{'kvc.rope' op expected frequencies of rank 1, got rank 2}}
+  %0 = kvc.rope %x at %batch frequencies(%f : tensor<4x1xf32>) {rotary_width = 8 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// rope_c3: one frequency a pair.
+func.func @rope(%x: tensor<?x4x8xf16>, %batch: !kvc.batch, %f: tensor<4xf32>) {
+  // expected-error@below {{'kvc.rope' op expected the number of frequencies to be 2, got 4}}
+  %0 = kvc.rope %x at %batch frequencies(%f : tensor<4xf32>) {rotary_width = 4 : i64} : tensor<?x4x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c1: a buffer a component.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected 2 buffers, got 1}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16, v: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c1: one fused buffer.
+func.func @cache_from_buffers(%b0: memref<?x2x16x2x8xf16>, %b1: memref<?x2x16x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected 1 fused buffer, got 2}}
+  %0 = kvc.cache_from_buffers %b0, %b1 order nhd fused : memref<?x2x16x2x8xf16>, memref<?x2x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16, v: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: rank.
+func.func @cache_from_buffers(%b0: memref<?x16x16xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x16x2x8xf16>', got 'memref<?x16x16xf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x16xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: page.
+func.func @cache_from_buffers(%b0: memref<?x32x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x16x2x8xf16>', got 'memref<?x32x2x8xf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x32x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: heads.
+func.func @cache_from_buffers(%b0: memref<?x16x4x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x16x2x8xf16>', got 'memref<?x16x4x8xf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x4x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: a dynamic width.
+func.func @cache_from_buffers(%b0: memref<?x16x2x?xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x16x2x8xf16>', got 'memref<?x16x2x?xf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x2x?xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: element type.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xbf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x16x2x8xf16>', got 'memref<?x16x2x8xbf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x2x8xbf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: the order says where the heads are.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x2x16x8xf16>', got 'memref<?x16x2x8xf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order hnd : memref<?x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: a fused buffer counts the components.
+func.func @cache_from_buffers(%b0: memref<?x3x16x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected buffer of component 'k' to be 'memref<?x2x16x2x8xf16>', got 'memref<?x3x16x2x8xf16>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd fused : memref<?x3x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16, v: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: innermost stride.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xf16, strided<[256, 16, 8, 2]>>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected innermost stride 1 of buffer of component 'k', got 'memref<?x16x2x8xf16, strided<[256, 16, 8, 2]>>'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x2x8xf16, strided<[256, 16, 8, 2]>>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: a layout without strides.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xf16, affine_map<(a, b, c, d) -> (a, b, c, d mod 4)>>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected innermost stride 1 of buffer of component 'k', got}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x2x8xf16, affine_map<(a, b, c, d) -> (a, b, c, d mod 4)>>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c3: row-major components.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected row-major components, got layout packed_key of component 'k'}}
+  %0 = kvc.cache_from_buffers %b0 order nhd : memref<?x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16 layout<packed_key>>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c3: fused components of one shape.
+func.func @cache_from_buffers(%b0: memref<?x2x16x2x8xf16>) {
+  // expected-error@below {{'kvc.cache_from_buffers' op expected fused components of one shape and element type, got 'k' and 'v' that differ}}
+  %0 = kvc.cache_from_buffers %b0 order nhd fused : memref<?x2x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16, v: 2x16xf16>
+  return
+}
+
+// -----
+
+// The order is one of two words.
+func.func @cache_from_buffers(%b0: memref<?x16x2x8xf16>) {
+  // expected-error@below {{expected order 'nhd' or 'hnd', got 'dhn'}}
+  %0 = kvc.cache_from_buffers %b0 order dhn : memref<?x16x2x8xf16>
+      -> !kvc.cache<page = 16, k: 2x8xf16>
+  return
+}
+
+// -----
+
+// batch_from_block_table_c1: a negative bound.
+func.func @batch(%i: tensor<?xi32>, %t: tensor<?x?xi32>, %s: tensor<?xi64>) {
+  // expected-error@below {{'kvc.batch_from_block_table' op expected max_query_len from 0 to 2147483647, got -1}}
+  %0 = kvc.batch_from_block_table %i, %i, %t, %s, %i
+      max_query_len -1 max_kv_len 1 : tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>, tensor<?xi64>, tensor<?xi32>
+  return
+}
+
+// -----
+
+// batch_from_block_table_c1: a bound of 2^31.
+func.func @batch(%i: tensor<?xi32>, %t: tensor<?x?xi32>, %s: tensor<?xi64>) {
+  // expected-error@below {{'kvc.batch_from_block_table' op expected max_kv_len from 0 to 2147483647, got 2147483648}}
+  %0 = kvc.batch_from_block_table %i, %i, %t, %s, %i
+      max_query_len 1 max_kv_len 2147483648 : tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>, tensor<?xi64>, tensor<?xi32>
+  return
+}
+
+// -----
+
+// batch_from_csr_c1: a negative bound.
+func.func @batch(%i: tensor<?xi32>, %t: tensor<?x?xi32>, %s: tensor<?xi64>) {
+  // expected-error@below {{'kvc.batch_from_csr' op expected max_query_len from 0 to 2147483647, got -1}}
+  %0 = kvc.batch_from_csr %i, %i, %i, %i, %s, %i
+      max_query_len -1 max_kv_len 1 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi64>,
+        tensor<?xi32>
+  return
+}
+
+// -----
+
+// batch_from_csr_c1: a bound of 2^31.
+func.func @batch(%i: tensor<?xi32>, %t: tensor<?x?xi32>, %s: tensor<?xi64>) {
+  // expected-error@below {{'kvc.batch_from_csr' op expected max_kv_len from 0 to 2147483647, got 2147483648}}
+  %0 = kvc.batch_from_csr %i, %i, %i, %i, %s, %i
+      max_query_len 1 max_kv_len 2147483648 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi64>,
+        tensor<?xi32>
+  return
+}
+
+// -----
+
+// A bound that 64 bits do not hold.
+func.func @batch(%i: tensor<?xi32>, %t: tensor<?x?xi32>, %s: tensor<?xi64>) {
+  %0 = kvc.batch_from_csr %i, %i, %i, %i, %s, %i
+    // expected-error@below {{integer value too large}}
+      max_query_len 99999999999999999999 max_kv_len 1 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi64>,
+        tensor<?xi32>
+  return
+}
+
+// -----
+
+// cache_c1: no tokens a page.
+// expected-error@below {{expected page size to be at least 1, got 0}}
+func.func private @cache(!kvc.cache<page = 0, k: 2x8xf16>)
+
+// -----
+
+// cache_c1: a negative page size.
+// expected-error@below {{expected page size to be at least 1, got -16}}
+func.func private @cache(!kvc.cache<page = -16, k: 2x8xf16>)
+
+// -----
+
+// cache_c1: a page size of 2^31.
+// expected-error@below {{expected page size to be at most 2147483647, got 2147483648}}
+func.func private @cache(!kvc.cache<page = 2147483648, k: 2x8xf16>)
+
+// -----
+
+// cache_c2: no components.
+// expected-error@below {{expected 1 to 8 components, got 0}}
+func.func private @cache(!kvc.cache<page = 16>)
+
+// -----
+
+// cache_c2: nine components.
+// expected-error@below {{expected 1 to 8 components, got 9}}
+func.func private @cache(!kvc.cache<page = 16, a: 1x8xf16, b: 1x8xf16, c: 1x8xf16, d: 1x8xf16, e: 1x8xf16, f: 1x8xf16, g: 1x8xf16, h: 1x8xf16, i: 1x8xf16>)
+
+// -----
+
+// cache_c2: a name twice.
+// expected-error@below {{expected distinct component names, got 'k' twice}}
+func.func private @cache(!kvc.cache<page = 16, k: 2x8xf16, "k": 2x8xf16>)
+
+// -----
+
+// cache_c2: an empty name.
+// expected-error@below {{expected a component name of 1 to 15 characters, got ''}}
+func.func private @cache(!kvc.cache<page = 16, "": 2x8xf16>)
+
+// -----
+
+// cache_c2: a name of 16 characters.
+// expected-error@below {{expected a component name of 1 to 15 characters, got 'sixteen_letters_'}}
+func.func private @cache(!kvc.cache<page = 16, sixteen_letters_: 2x8xf16>)
+
+// -----
+
+// cache_c2: a name that would end before its end.
+// expected-error@below {{expected a component name without NUL, got "k\00v"}}
+func.func private @cache(!kvc.cache<page = 16, "k\00v": 2x8xf16>)
+
+// -----
+
+// cache_c3: no heads.
+// expected-error@below {{expected component 'k' to have at least 1 head, got 0}}
+func.func private @cache(!kvc.cache<page = 16, k: 0x8xf16>)
+
+// -----
+
+// cache_c3: 2^31 heads.
+// expected-error@below {{expected component 'k' to have at most 2147483647 heads, got 2147483648}}
+func.func private @cache(!kvc.cache<page = 16, k: 2147483648x8xf16>)
+
+// -----
+
+// cache_c3: a width of 0.
+// expected-error@below {{expected component 'k' to have a width that is a multiple of 8 from 8 to 576, got 0}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x0xf16>)
+
+// -----
+
+// cache_c3: a width of 12.
+// expected-error@below {{expected component 'k' to have a width that is a multiple of 8 from 8 to 576, got 12}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x12xf16>)
+
+// -----
+
+// cache_c3: a width of 584.
+// expected-error@below {{expected component 'k' to have a width that is a multiple of 8 from 8 to 576, got 584}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x584xf16>)
+
+// -----
+
+// cache_c4: elements of f8E4M3FN.
+// expected-error@below {{element type 'f8E4M3FN' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf8E4M3FN>)
+
+// -----
+
+// cache_c4: elements of f8E5M2.
+// expected-error@below {{element type 'f8E5M2' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf8E5M2>)
+
+// -----
+
+// cache_c4: elements of i8.
+// expected-error@below {{element type 'i8' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8>)
+
+// -----
+
+// cache_c4: elements of i4.
+// expected-error@below {{element type 'i4' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi4>)
+
+// -----
+
+// cache_c4: elements of f64.
+// expected-error@below {{element type 'f64' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf64>)
+
+// -----
+
+// cache_c4: elements of vector<2xf16>.
+// expected-error@below {{element type 'vector<2xf16>' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xvector<2xf16>>)
+
+// -----
+
+// cache_c4: scales.
+// expected-error@below {{scales of component 'k' are not supported yet: expected no scale<...>}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 scale<f32, token>>)
+
+// -----
+
+// cache_c5: a page of whole blocks of packed_key.
+// expected-error@below {{expected page size to be a multiple of 16 for layout packed_key of component 'k', got 24}}
+func.func private @cache(!kvc.cache<page = 24, k: 1x8xf16 layout<packed_key>>)
+
+// -----
+
+// cache_c5: a page of whole blocks of packed_value.
+// expected-error@below {{expected page size to be a multiple of 16 for layout packed_value of component 'k', got 24}}
+func.func private @cache(!kvc.cache<page = 24, k: 1x8xf16 layout<packed_value>>)
+
+// -----
+
+// A component has two dimensions.
+// expected-error@below {{expected component 'k' to be heads x width x element, got 1 dimensions}}
+func.func private @cache(!kvc.cache<page = 16, k: 8xf16>)
+
+// -----
+
+// A component has static dimensions.
+// expected-error@below {{expected static shape}}
+func.func private @cache(!kvc.cache<page = 16, k: ?x8xf16>)
+
+// -----
+
+// A layout is one of three words.
+// expected-error@below {{expected layout 'row_major', 'packed_key' or 'packed_value', got 'nhd'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 layout<nhd>>)
+
+// -----
+
+// Scales are shared in one of four ways.
+// expected-error@below {{expected 'tensor', 'head', 'token', 'group', 'static' or 'zero_point', got 'page'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 scale<f32, page>>)
+
+// -----
+
+// Scales are floats.
+// expected-error@below {{expected scales of type f32, f16 or bf16, got 'i8'}}
+module attributes {test.a = #kvc.scale<i8>} {}
+
+// -----
+
+// A group has elements.
+// expected-error@below {{expected a group size of at least 1, got 0}}
+module attributes {test.a = #kvc.scale<f32, group = 0>} {}
+
+// -----
+
+// window: a size of 0.
+// expected-error@below {{expected a window of 1 to 2147483647 keys, got 0}}
+module attributes {test.a = #kvc.window<0>} {}
+
+// -----
+
+// window: a size of -1.
+// expected-error@below {{expected a window of 1 to 2147483647 keys, got -1}}
+module attributes {test.a = #kvc.window<-1>} {}
+
+// -----
+
+// window: a size of 2147483648.
+// expected-error@below {{expected a window of 1 to 2147483647 keys, got 2147483648}}
+module attributes {test.a = #kvc.window<2147483648>} {}
+
+// -----
+
+// softcap: 0.
+// expected-error@below {{expected a softcap from 1e-30 to 1e30, got 0.000000e+00}}
+module attributes {test.a = #kvc.softcap<0.0>} {}
+
+// -----
+
+// softcap: negative.
+// expected-error@below {{expected a softcap from 1e-30 to 1e30, got -1.000000e+00}}
+module attributes {test.a = #kvc.softcap<-1.0>} {}
+
+// -----
+
+// softcap: too small for f32.
+// expected-error@below {{expected a softcap from 1e-30 to 1e30, got 1.000000e-31}}
+module attributes {test.a = #kvc.softcap<1.0e-31>} {}
+
+// -----
+
+// softcap: too large for f32.
+// expected-error@below {{expected a softcap from 1e-30 to 1e30, got 1.000000e+31}}
+module attributes {test.a = #kvc.softcap<1.0e31>} {}
+
+// -----
+
+// softcap: infinite.
+// expected-error@below {{expected a softcap from 1e-30 to 1e30, got INF}}
+module attributes {test.a = #kvc.softcap<0x7FF0000000000000>} {}
+
+// -----
+
+// softcap: no number.
+// expected-error@below {{expected a softcap from 1e-30 to 1e30, got nan}}
+module attributes {test.a = #kvc.softcap<0x7FF8000000000000>} {}
+
+// -----
+
+// register_tile: 0 rows, 1 and 1 vectors.
+// expected-error@below {{expected 1 to 32 rows, got 0}}
+module attributes {test.a = #kvc.register_tile<rows = 0, key_vectors = 1, value_vectors = 1>} {}
+
+// -----
+
+// register_tile: 33 rows, 1 and 1 vectors.
+// expected-error@below {{expected 1 to 32 rows, got 33}}
+module attributes {test.a = #kvc.register_tile<rows = 33, key_vectors = 1, value_vectors = 1>} {}
+
+// -----
+
+// register_tile: 1 rows, 0 and 1 vectors.
+// expected-error@below {{expected 1 to 16 key_vectors, got 0}}
+module attributes {test.a = #kvc.register_tile<rows = 1, key_vectors = 0, value_vectors = 1>} {}
+
+// -----
+
+// register_tile: 1 rows, 17 and 1 vectors.
+// expected-error@below {{expected 1 to 16 key_vectors, got 17}}
+module attributes {test.a = #kvc.register_tile<rows = 1, key_vectors = 17, value_vectors = 1>} {}
+
+// -----
+
+// register_tile: 1 rows, 1 and 0 vectors.
+// expected-error@below {{expected 1 to 16 value_vectors, got 0}}
+module attributes {test.a = #kvc.register_tile<rows = 1, key_vectors = 1, value_vectors = 0>} {}
+
+// -----
+
+// register_tile: 1 rows, 1 and 17 vectors.
+// expected-error@below {{expected 1 to 16 value_vectors, got 17}}
+module attributes {test.a = #kvc.register_tile<rows = 1, key_vectors = 1, value_vectors = 17>} {}
+
+// -----
+
+// register_tile: 32 rows, 16 and 1 vectors.
+// expected-error@below {{expected rows times vectors to be at most 128, got 512}}
+module attributes {test.a = #kvc.register_tile<rows = 32, key_vectors = 16, value_vectors = 1>} {}
+
+// -----
+
+// register_tile: 32 rows, 1 and 5 vectors.
+// expected-error@below {{expected rows times vectors to be at most 128, got 160}}
+module attributes {test.a = #kvc.register_tile<rows = 32, key_vectors = 1, value_vectors = 5>} {}
+
+// -----
+
+// cpu_schedule: lanes of no vector.
+// expected-error@below {{expected 4, 8 or 16 lanes, got 32}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 32, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 64>} {}
+
+// -----
+
+// cpu_schedule: bf16_dot has vectors of 16.
+// expected-error@below {{expected 16 lanes for bf16_dot products, got 8}}
+module attributes {test.a = #kvc.cpu_schedule<products = bf16_dot, lanes = 8, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 64>} {}
+
+// -----
+
+// cpu_schedule: a tile of 0.
+// expected-error@below {{expected a tile that is a multiple of 16 up to 1024, got 0}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 0,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 1040>} {}
+
+// -----
+
+// cpu_schedule: a tile of 24.
+// expected-error@below {{expected a tile that is a multiple of 16 up to 1024, got 24}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 24,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 1040>} {}
+
+// -----
+
+// cpu_schedule: a tile of 1040.
+// expected-error@below {{expected a tile that is a multiple of 16 up to 1024, got 1040}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 1040,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 1040>} {}
+
+// -----
+
+// cpu_schedule: a tile holds whole register tiles.
+// expected-error@below {{expected key_vectors to divide the 4 vectors of a tile, got 3}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+    decode = <rows = 1, key_vectors = 3, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 3, value_vectors = 1>, query_tokens = 1, split = 64>} {}
+
+// -----
+
+// cpu_schedule: 0 query tokens.
+// expected-error@below {{expected 1 to 4096 query_tokens, got 0}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 0, split = 64>} {}
+
+// -----
+
+// cpu_schedule: 4097 query tokens.
+// expected-error@below {{expected 1 to 4096 query_tokens, got 4097}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 4097, split = 64>} {}
+
+// -----
+
+// cpu_schedule: a split of 0.
+// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 0}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 0>} {}
+
+// -----
+
+// cpu_schedule: a split of 96.
+// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 96}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 96>} {}
+
+// -----
+
+// cpu_schedule: a split of 33554432.
+// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 33554432}}
+module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 33554432>} {}
+
+// -----
+
+// gpu_schedule: 0 tokens per warp.
+// expected-error@below {{expected 16, 32, 48 or 64 tokens_per_warp, got 0}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 0, stages = 2, warps = 4,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 24 tokens per warp.
+// expected-error@below {{expected 16, 32, 48 or 64 tokens_per_warp, got 24}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 24, stages = 2, warps = 4,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 80 tokens per warp.
+// expected-error@below {{expected 16, 32, 48 or 64 tokens_per_warp, got 80}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 80, stages = 2, warps = 4,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 1 stages.
+// expected-error@below {{expected 2 to 8 stages, got 1}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 1, warps = 4,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 9 stages.
+// expected-error@below {{expected 2 to 8 stages, got 9}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 9, warps = 4,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 0 warps.
+// expected-error@below {{expected 1, 2, 4 or 8 warps, got 0}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 0,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 3 warps.
+// expected-error@below {{expected 1, 2, 4 or 8 warps, got 3}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 3,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: 16 warps.
+// expected-error@below {{expected 1, 2, 4 or 8 warps, got 16}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 16,
+    split = 64>} {}
+
+// -----
+
+// gpu_schedule: a split of 0.
+// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 0}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 4,
+    split = 0>} {}
+
+// -----
+
+// gpu_schedule: a split of 96.
+// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 96}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 4,
+    split = 96>} {}
+
+// -----
+
+// gpu_schedule: a split of 33554432.
+// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 33554432}}
+module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 4,
+    split = 33554432>} {}
+
+// -----
+
+// kvc.functions is what the conversions write: an array.
+// expected-error@below {{expected 'kvc.functions' to be an array of {name, type, needs, run}, got 1 : i64}}
+module attributes {kvc.functions = 1 : i64} {}
+
+// -----
+
+// kvc.functions is what the conversions write: of dictionaries.
+// expected-error@below {{expected 'kvc.functions' to be an array of {name, type, needs, run}, got [1]}}
+module attributes {kvc.functions = [1]} {}
+
+// -----
+
+// kvc.functions is what the conversions write: with all fields.
+// expected-error@below {{expected 'kvc.functions' to be an array of {name, type, needs, run}, got [{name = "f", needs = "f.needs", run = "f.run"}]}}
+module attributes {kvc.functions = [{name = "f", needs = "f.needs", run = "f.run"}]} {}
+
+// -----
+
+// kvc.functions is what the conversions write: with the type of a function.
+// expected-error@below {{expected 'kvc.functions' to be an array of {name, type, needs, run}, got [{name = "f", needs = "f.needs", run = "f.run", type = i32}]}}
+module attributes {kvc.functions = [{name = "f", needs = "f.needs", run = "f.run", type = i32}]} {}
