@@ -1,0 +1,246 @@
+//===- Bench.cpp - times compilation and calls ----------------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Bench.h"
+
+#include "MachineRates.h"
+
+#include "kvc/Support/CPUTier.h"
+
+#include "llvm/Support/Format.h"
+
+#include <chrono>
+#include <map>
+
+using namespace kvcrun;
+using namespace mlir;
+
+/// Calls shorter than this are repeated until they take as long.
+static constexpr double kLeastSeconds = 0.02;
+static constexpr int kCompilations = 3;
+
+static Spread getSpread(std::vector<double> values) {
+  llvm::sort(values);
+  size_t middle = values.size() / 2;
+  double median = values.size() % 2 ? values[middle]
+                                    : (values[middle - 1] + values[middle]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+//===----------------------------------------------------------------------===//
+// Work of a call
+//===----------------------------------------------------------------------===//
+
+/// The first key that query `query` of a sequence sees, and one past the last.
+static std::pair<int64_t, int64_t> getVisibleKeys(const AttentionFacts &attention,
+                                                  int64_t query, int64_t queryLen,
+                                                  int64_t kvLen) {
+  if (!attention.isCausal)
+    return {0, kvLen};
+  int64_t last = kvLen - queryLen + query + 1;
+  return {attention.window ? std::max<int64_t>(0, last - *attention.window) : 0, last};
+}
+
+/// Operations of the products of queries with keys, and of weights with values.
+static double countProducts(const FunctionFacts &facts, const kvc_batch_t &batch) {
+  double operations = 0;
+  for (const AttentionFacts &attention : facts.attentions)
+    for (int32_t i = 0; i < batch.num_sequences; ++i) {
+      int64_t queryLen = batch.query_start[i + 1] - batch.query_start[i];
+      for (int64_t query = 0; query < queryLen; ++query) {
+        auto [first, last] = getVisibleKeys(attention, query, queryLen, batch.kv_lens[i]);
+        operations += 2.0 * attention.queryHeads * attention.productWidth * (last - first);
+      }
+    }
+  return operations;
+}
+
+/// Bytes of all components of the keys that any query of a sequence sees, each counted
+/// once, whatever number of operations reads it.
+static double countBytes(const FunctionFacts &facts, const Inputs &inputs) {
+  const kvc_batch_t &batch = inputs.getBatch();
+  double bytes = 0;
+  for (const Cache &cache : inputs.getCaches())
+    for (int component = 0; component < cache.type.num_components; ++component) {
+      const kvc_component_type_t &type = cache.type.components[component];
+      double tokens = 0;
+      for (int32_t i = 0; i < batch.num_sequences; ++i) {
+        int64_t queryLen = batch.query_start[i + 1] - batch.query_start[i];
+        int64_t kvLen = batch.kv_lens[i], firstRead = kvLen;
+        for (const AttentionFacts &attention : facts.attentions)
+          if (queryLen > 0 && attention.cache == cache.argument &&
+              llvm::is_contained(attention.components, component))
+            firstRead = std::min(firstRead,
+                                 getVisibleKeys(attention, 0, queryLen, kvLen).first);
+        tokens += kvLen - firstRead;
+      }
+      bytes += tokens * type.heads * type.width * kvc_dtype_size(type.dtype);
+    }
+  return bytes;
+}
+
+static std::string getPhase(const FunctionFacts &facts, const kvc_batch_t &batch) {
+  if (facts.attentions.empty())
+    return "no attention";
+  bool hasDecode = false, hasPrefill = false;
+  for (int32_t i = 0; i < batch.num_sequences; ++i) {
+    int32_t queryLen = batch.query_start[i + 1] - batch.query_start[i];
+    hasDecode |= queryLen == 1;
+    hasPrefill |= queryLen > 1;
+  }
+  if (hasDecode && hasPrefill)
+    return "mixed";
+  return hasPrefill ? "prefill" : "decode";
+}
+
+/// The instruction that the attention of `program` multiplies with; none if it does not
+/// say, or if they differ.
+static std::optional<Multiply> getMultiply(const FunctionFacts &facts,
+                                           const Program &program) {
+  StringRef name = program.getTarget().split(' ').second;
+  std::optional<kvc::CPUTier> tier = kvc::symbolizeCPUTier(name);
+  if (!tier || facts.attentions.empty())
+    return std::nullopt;
+  bool usesDot = facts.attentions.front().usesBF16Dot;
+  for (const AttentionFacts &attention : facts.attentions)
+    if (attention.usesBF16Dot != usesDot)
+      return std::nullopt;
+  if (usesDot)
+    return Multiply::BF16Dot;
+  switch (*tier) {
+  case kvc::CPUTier::AVX512BF16:
+  case kvc::CPUTier::AVX512:
+    return Multiply::FMA512;
+  case kvc::CPUTier::AVX2:
+    return Multiply::FMA256;
+  case kvc::CPUTier::Plain:
+    return Multiply::MulAdd128;
+  }
+  llvm_unreachable("unknown tier");
+}
+
+//===----------------------------------------------------------------------===//
+// Measuring
+//===----------------------------------------------------------------------===//
+
+/// Seconds of a call, the mean of `count`.
+static FailureOr<double> timeCalls(const Program &program, Inputs &inputs,
+                                   kvc_stream_t *stream, int64_t count) {
+  auto start = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < count; ++i)
+    if (failed(inputs.run(program, stream)))
+      return failure();
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return elapsed.count() / count;
+}
+
+FailureOr<BenchResult> kvcrun::runBench(const Options &options, Compiler &compiler,
+                                        const Source &source, const FunctionFacts &facts,
+                                        const Program &program, Inputs &inputs,
+                                        kvc_stream_t *stream) {
+  BenchResult result;
+  result.phase = getPhase(facts, inputs.getBatch());
+  result.tokens = inputs.getBatch().num_tokens;
+  result.bytes = countBytes(facts, inputs);
+  result.products = countProducts(facts, inputs.getBatch());
+
+  std::vector<double> compile, calls, reads, peaks;
+  for (int i = 0; i < kCompilations; ++i) {
+    std::optional<Program> again = compiler.compile(source, facts.name, options.compile);
+    if (!again)
+      return failure();
+    compile.push_back(again->milliseconds / 1000);
+  }
+  result.compileSeconds = getSpread(compile);
+
+  std::unique_ptr<ReadBuffer> buffer = ReadBuffer::create(stream);
+  if (!buffer)
+    return failure();
+  std::optional<Multiply> multiply = getMultiply(facts, program);
+  // The first call warms up, the second tells how many make a measurement.
+  FailureOr<double> once = timeCalls(program, inputs, stream, 1);
+  if (failed(once) || failed(once = timeCalls(program, inputs, stream, 1)))
+    return failure();
+  int64_t count = static_cast<int64_t>(std::clamp(kLeastSeconds / *once, 0.0, 1e6)) + 1;
+  for (int i = 0; i < options.repetitions; ++i) {
+    FailureOr<double> seconds = timeCalls(program, inputs, stream, count);
+    if (failed(seconds))
+      return failure();
+    calls.push_back(*seconds);
+    reads.push_back(ReadBuffer::kBytes / buffer->read(stream));
+    if (multiply)
+      peaks.push_back(measurePeak(*multiply, stream));
+  }
+  result.seconds = getSpread(calls);
+  result.readRate = getSpread(reads);
+  if (multiply) {
+    result.peakName = getMultiplyName(*multiply).str();
+    result.peak = getSpread(peaks);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Reporting
+//===----------------------------------------------------------------------===//
+
+/// Prints a line of the table; `spread` is scaled.
+static void printSpread(llvm::raw_ostream &os, const Twine &name, const char *unit,
+                        const Spread &spread, double scale) {
+  os << llvm::format("%-26s %12.3f %-9s", name.str().c_str(), spread.median * scale, unit)
+     << llvm::format(" [%.3f .. %.3f]\n", spread.least * scale, spread.most * scale);
+}
+
+static void printValue(llvm::raw_ostream &os, const char *name, const char *unit,
+                       double value) {
+  os << llvm::format("%-26s %12.3f ", name, value) << unit << "\n";
+}
+
+void BenchResult::print(llvm::raw_ostream &os) const {
+  printSpread(os, "compile", "ms", compileSeconds, 1e3);
+  printSpread(os, "call (" + phase + ")", "ms", seconds, 1e3);
+  printValue(os, "new tokens", "tokens/s", tokens / seconds.median);
+  double rate = bytes / seconds.median;
+  printValue(os, "KV bytes a call", "MB", bytes * 1e-6);
+  printValue(os, "KV read rate", "GB/s", rate * 1e-9);
+  printSpread(os, "linear read rate", "GB/s", readRate, 1e-9);
+  printValue(os, "share", "%", 100 * rate / readRate.median);
+  if (products == 0)
+    return;
+  printValue(os, "products", "GFLOP/s", products / seconds.median * 1e-9);
+  if (peakName.empty())
+    return;
+  printSpread(os, "peak, " + peakName, "GFLOP/s", peak, 1e-9);
+  printValue(os, "share", "%", 100 * products / seconds.median / peak.median);
+}
+
+static llvm::json::Object spreadToJSON(const Spread &spread) {
+  return llvm::json::Object{
+      {"median", spread.median}, {"min", spread.least}, {"max", spread.most}};
+}
+
+llvm::json::Object BenchResult::toJSON() const {
+  llvm::json::Object object{
+      {"phase", phase},
+      {"compile_seconds", spreadToJSON(compileSeconds)},
+      {"seconds", spreadToJSON(seconds)},
+      {"new_tokens", tokens},
+      {"tokens_per_second", tokens / seconds.median},
+      {"kv_bytes", bytes},
+      {"kv_bytes_per_second", bytes / seconds.median},
+      {"linear_read_bytes_per_second", spreadToJSON(readRate)},
+      {"share_of_read_rate", bytes / seconds.median / readRate.median},
+      {"flop", products},
+      {"flop_per_second", products / seconds.median},
+  };
+  if (!peakName.empty()) {
+    object["peak_instruction"] = peakName;
+    object["peak_flop_per_second"] = spreadToJSON(peak);
+    object["share_of_peak"] = products / seconds.median / peak.median;
+  }
+  return object;
+}

@@ -1,0 +1,161 @@
+//===- Elements.h - elements of tensors and caches --------------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVC_TOOLS_KVC_RUN_ELEMENTS_H
+#define KVC_TOOLS_KVC_RUN_ELEMENTS_H
+
+#include "kvc-rt/abi.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace kvcrun {
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// "f32", "f16" or "bf16".
+std::optional<kvc_dtype_t> parseFloatType(llvm::StringRef text);
+
+/// Rounds to nearest, ties to even.
+uint16_t toBF16(float value);
+uint16_t toF16(float value);
+float fromF16(uint16_t bits);
+
+/// Element `index` of an array of f32, f16 or bf16.
+double loadElement(const void *data, kvc_dtype_t dtype, int64_t index);
+
+inline void storeElement(void *data, kvc_dtype_t dtype, int64_t index, float value) {
+  if (dtype == KVC_DTYPE_F32)
+    static_cast<float *>(data)[index] = value;
+  else
+    static_cast<uint16_t *>(data)[index] =
+        dtype == KVC_DTYPE_BF16 ? toBF16(value) : toF16(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Random numbers
+//===----------------------------------------------------------------------===//
+
+/// Numbers of mean 0 and variance 1, each a function of a key and its index, so that
+/// they may be made in any order and again. Number i is the sum of the four 16-bit
+/// parts of splitmix64's i-th output, shifted and scaled: close to normal, never
+/// beyond 3.47, and the same on every machine.
+class RandomNumbers {
+public:
+  explicit RandomNumbers(uint64_t seed) : key(mix(seed)) {}
+
+  /// Independent numbers, one sequence for each `n`.
+  RandomNumbers fork(uint64_t n) const {
+    RandomNumbers result(0);
+    result.key = mix(key ^ mix(n + 1));
+    return result;
+  }
+
+  float at(uint64_t index) const {
+    uint64_t bits = bitsAt(index);
+    int32_t sum = static_cast<int32_t>((bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) +
+                                       ((bits >> 32) & 0xFFFF) + (bits >> 48));
+    constexpr float kScale = 1.0f / 37837.227f; // sqrt(4 * (2^32 - 1) / 12)
+    return static_cast<float>(sum - 131070) * kScale;
+  }
+
+  uint64_t bitsAt(uint64_t index) const {
+    return mix(key + (index + 1) * 0x9E3779B97F4A7C15ull);
+  }
+
+private:
+  static uint64_t mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+  }
+
+  uint64_t key;
+};
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+/// A contiguous array and its description. Null data: no memory.
+class Tensor {
+public:
+  Tensor() = default;
+  /// All bits are set, which is NaN.
+  Tensor(kvc_dtype_t dtype, llvm::ArrayRef<int64_t> shape);
+
+  kvc_dtype_t getDType() const { return view.dtype; }
+  llvm::ArrayRef<int64_t> getShape() const { return {view.shape, size_t(view.rank)}; }
+  int64_t getNumElements() const;
+  int64_t getNumBytes() const;
+  /// Bytes of one index of the first dimension.
+  int64_t getRowBytes() const;
+  char *getData() { return data.get(); }
+  const char *getData() const { return data.get(); }
+  const kvc_tensor_t *getView() const { return &view; }
+
+private:
+  struct Free {
+    void operator()(char *p) const { std::free(p); }
+  };
+  std::unique_ptr<char, Free> data;
+  kvc_tensor_t view = {};
+};
+
+/// "3x32x128xf16".
+std::string printShape(llvm::ArrayRef<int64_t> shape, kvc_dtype_t dtype);
+
+//===----------------------------------------------------------------------===//
+// Places in a cache
+//===----------------------------------------------------------------------===//
+
+/// Where the elements of one component lie: the formulas of kvc_layout_t.
+class ComponentPlaces {
+public:
+  ComponentPlaces(const kvc_component_type_t &type, const kvc_component_view_t &view)
+      : type(&type), view(view), pairShift(type.dtype == KVC_DTYPE_BF16 ? 1 : 0) {}
+
+  int64_t getIndex(int64_t page, int64_t token, int64_t head, int64_t w) const {
+    int64_t base = page * view.page_stride + head * view.head_stride;
+    int64_t pair = int64_t(1) << pairShift;
+    switch (type->layout) {
+    case KVC_LAYOUT_PACKED_KEY:
+      return base + ((((token / 16) * (type->width >> pairShift) + (w >> pairShift)) * 16 +
+                      token % 16)
+                     << pairShift) +
+             (w & (pair - 1));
+    case KVC_LAYOUT_PACKED_VALUE:
+      return base + ((token >> pairShift) * type->width + w) * pair + (token & (pair - 1));
+    default:
+      return base + token * view.token_stride + w;
+    }
+  }
+
+  const kvc_component_type_t &getType() const { return *type; }
+  void *getData() const { return view.data; }
+  int32_t getElementSize() const { return type->dtype == KVC_DTYPE_F32 ? 4 : 2; }
+  const char *getAddress(int64_t index) const {
+    return static_cast<const char *>(view.data) + index * getElementSize();
+  }
+
+private:
+  const kvc_component_type_t *type;
+  kvc_component_view_t view;
+  int pairShift; ///< Of the elements that packed layouts keep side by side.
+};
+
+} // namespace kvcrun
+
+#endif // KVC_TOOLS_KVC_RUN_ELEMENTS_H
