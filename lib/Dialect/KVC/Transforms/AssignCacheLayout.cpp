@@ -97,8 +97,8 @@ void AssignCacheLayoutPass::runOnOperation() {
         chosen = choosePacked(type, component, use, why);
         if (!why.empty())
           remark::missed(use.loc, remark::RemarkOpts::name("PackedLayout").category(DEBUG_TYPE))
-              << "component '" << component.getName().getValue()
-              << "' stays row-major: " << why;
+              << remark::reason("component '{0}' stays row-major: {1}",
+                                component.getName().getValue(), why);
       }
       components.push_back(ComponentAttr::get(&getContext(), component.getName(),
                                               component.getHeads(), component.getWidth(),

@@ -108,7 +108,7 @@ void PlanCPUPass::runOnOperation() {
     return signalPassFailure();
   }
   if (split < 1 || split > (1 << 24)) {
-    getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split;
+    getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split.getValue();
     return signalPassFailure();
   }
   getOperation().walk([&](AttentionOp op) {

@@ -34,7 +34,7 @@ static constexpr int64_t kWarps = 4;
 
 void PlanGPUPass::runOnOperation() {
   if (split < 1 || split > (1 << 24)) {
-    getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split;
+    getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split.getValue();
     return signalPassFailure();
   }
   int64_t aligned = llvm::alignTo(split, kTokensPerWarp * kWarps);
