@@ -16,19 +16,12 @@ config.test_exec_root = os.path.join(config.kvc_obj_root, "test")
 config.suffixes = [".mlir", ".test", ".c", ".ptx"]
 config.excludes = ["Inputs", "lib", "Unit", "python", "CMakeLists.txt"]
 
-# Without the compiler only the runtime's tests have something to run.
+# Without the compiler only the scripts have something to test.
 if not config.kvc_build_compiler:
     config.excludes += [
-        "Analysis",
-        "CAPI",
-        "Consumer",
-        "Conversion",
-        "Corpus",
-        "Dialect",
-        "Examples",
-        "Integration",
-        "Pipelines",
-        "Target",
+        entry.name
+        for entry in os.scandir(config.test_source_root)
+        if entry.is_dir() and entry.name != "Harness"
     ]
 
 # A variable that is defined but not meant to leave its case starts with `$`.
