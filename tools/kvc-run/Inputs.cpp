@@ -7,11 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "Inputs.h"
 
+#include "MachineRates.h"
 #include "Npy.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace kvcrun;
 using namespace mlir;
@@ -38,20 +37,6 @@ static LogicalResult check(kvc_status_t status) {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-/// Bytes that the machine can still give, as Linux estimates them.
-static std::optional<uint64_t> getAvailableMemory() {
-  auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo");
-  if (!file)
-    return std::nullopt;
-  StringRef text = (*file)->getBuffer();
-  size_t at = text.find("MemAvailable:");
-  uint64_t kilobytes;
-  if (at == StringRef::npos ||
-      text.substr(at).split(':').second.ltrim().consumeInteger(10, kilobytes))
-    return std::nullopt;
-  return kilobytes << 10;
-}
 
 static int64_t countPages(const Options &options, int64_t pageSize) {
   int64_t count = kFreePages;

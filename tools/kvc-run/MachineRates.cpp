@@ -12,6 +12,7 @@
 #include "Options.h"
 
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <chrono>
 #include <immintrin.h>
@@ -27,6 +28,23 @@ template <typename Body> static double measureSeconds(Body body) {
   auto start = std::chrono::steady_clock::now();
   body();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+std::optional<uint64_t> kvcrun::getAvailableMemory() {
+  auto file = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo");
+  if (!file)
+    return std::nullopt;
+  llvm::StringRef text = (*file)->getBuffer();
+  size_t at = text.find("MemAvailable:");
+  uint64_t kilobytes;
+  if (at == llvm::StringRef::npos ||
+      text.substr(at).split(':').second.ltrim().consumeInteger(10, kilobytes))
+    return std::nullopt;
+  return kilobytes << 10;
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,11 +107,13 @@ static uint64_t sum(const char *data, int64_t bytes) {
 }
 
 std::unique_ptr<ReadBuffer> ReadBuffer::create(kvc_stream_t *stream) {
-  void *memory = mmap(nullptr, kBytes + kHugePage, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = MAP_FAILED;
+  if (getAvailableMemory().value_or(kBytes) >= kBytes)
+    memory = mmap(nullptr, kBytes + kHugePage, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     (void)reportError("no memory for the " + llvm::Twine(kBytes >> 20) +
-                      " MB that the read rate is measured with");
+                      " MiB that the read rate is measured with");
     return nullptr;
   }
   (void)madvise(memory, kBytes + kHugePage, MADV_HUGEPAGE); // without, it is only slower
@@ -137,9 +157,13 @@ llvm::StringRef kvcrun::getMultiplyName(Multiply multiply) {
   llvm_unreachable("unknown instruction");
 }
 
-/// Each returns the operations that it did: two for each product.
+// Each loop returns the operations that it did, two for each product. Its sums start
+// at different values, or else the compiler would compute one for all.
+
 __attribute__((target("avx512f,avx512bf16"))) static double multiplyBF16Dot(int64_t rounds) {
-  __m512 sums[kAccumulators512] = {};
+  __m512 sums[kAccumulators512];
+  for (int j = 0; j < kAccumulators512; ++j)
+    sums[j] = _mm512_set1_ps(j);
   auto ones = (__m512bh)_mm512_set1_epi16(0x3F80);
   for (int64_t i = 0; i < rounds; ++i)
 #pragma GCC unroll 24
@@ -151,7 +175,9 @@ __attribute__((target("avx512f,avx512bf16"))) static double multiplyBF16Dot(int6
 }
 
 __attribute__((target("avx512f"))) static double multiplyFMA512(int64_t rounds) {
-  __m512 sums[kAccumulators512] = {}, ones = _mm512_set1_ps(1.0f);
+  __m512 sums[kAccumulators512], ones = _mm512_set1_ps(1.0f);
+  for (int j = 0; j < kAccumulators512; ++j)
+    sums[j] = _mm512_set1_ps(j);
   for (int64_t i = 0; i < rounds; ++i)
 #pragma GCC unroll 24
     for (int j = 0; j < kAccumulators512; ++j)
@@ -162,7 +188,9 @@ __attribute__((target("avx512f"))) static double multiplyFMA512(int64_t rounds) 
 }
 
 __attribute__((target("avx2,fma"))) static double multiplyFMA256(int64_t rounds) {
-  __m256 sums[kAccumulators] = {}, ones = _mm256_set1_ps(1.0f);
+  __m256 sums[kAccumulators], ones = _mm256_set1_ps(1.0f);
+  for (int j = 0; j < kAccumulators; ++j)
+    sums[j] = _mm256_set1_ps(j);
   for (int64_t i = 0; i < rounds; ++i)
 #pragma GCC unroll 12
     for (int j = 0; j < kAccumulators; ++j)
@@ -173,7 +201,9 @@ __attribute__((target("avx2,fma"))) static double multiplyFMA256(int64_t rounds)
 }
 
 static double multiplyMulAdd128(int64_t rounds) {
-  __m128 sums[kAccumulators] = {};
+  __m128 sums[kAccumulators];
+  for (int j = 0; j < kAccumulators; ++j)
+    sums[j] = _mm_set1_ps(j);
   volatile float one = 1.0f; // or else the product would be computed once
   __m128 ones = _mm_set1_ps(one), factors = _mm_set1_ps(one);
   for (int64_t i = 0; i < rounds; ++i)

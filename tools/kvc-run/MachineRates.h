@@ -14,8 +14,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 namespace kvcrun {
+
+/// Bytes of memory that the system can still give, as it estimates them; nothing if it
+/// does not say.
+std::optional<uint64_t> getAvailableMemory();
 
 /// Memory to read linearly, in huge pages where the system gives them.
 class ReadBuffer {

@@ -91,12 +91,18 @@ struct Report {
 };
 } // namespace
 
+/// "1 thread", "2 threads".
+static std::string count(int64_t number, StringRef what) {
+  return (Twine(number) + " " + what + (number == 1 ? "" : "s")).str();
+}
+
 static int64_t countTokens(const kvc_batch_t &batch) {
   return std::accumulate(batch.kv_lens, batch.kv_lens + batch.num_sequences, int64_t(0));
 }
 
 static void printVerification(const Verification &verification, llvm::raw_ostream &os) {
-  os << "\nverify: " << verification.tokens << " query tokens against the definition in f64\n";
+  os << "\nverify: " << count(verification.tokens, "query token")
+     << " against the definition in f64\n";
   size_t width = 0;
   for (const Comparison &comparison : verification.comparisons)
     width = std::max(width, comparison.what.size());
@@ -117,10 +123,10 @@ static void printVerification(const Verification &verification, llvm::raw_ostrea
 
 void Report::print(llvm::raw_ostream &os) const {
   const kvc_batch_t &batch = inputs.getBatch();
-  os << "@" << facts.name << " on " << program.getTarget() << ", " << threads
-     << (threads == 1 ? " thread" : " threads") << ": " << batch.num_sequences
-     << " sequences, " << batch.num_tokens << " new tokens, " << countTokens(batch)
-     << " tokens in all\n";
+  os << "@" << facts.name << " on " << program.getTarget() << ", " << count(threads, "thread")
+     << ": " << count(batch.num_sequences, "sequence") << ", "
+     << count(batch.num_tokens, "new token") << ", " << count(countTokens(batch), "token")
+     << " in all\n";
   ArrayRef<kvc_arg_desc_t> results = program.getArgs().drop_front(program.getNumInputs());
   for (auto [number, arg] : llvm::enumerate(results)) {
     const Tensor &tensor = inputs.getTensor(program.getNumInputs() + number);
