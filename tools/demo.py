@@ -274,15 +274,15 @@ def check(problem, definition, executor, streams):
 # --- Times -----------------------------------------------------------------------
 
 
-def median_seconds(call, least_runs=3, least_seconds=0.3, most_runs=30):
-    """Returns the median time of several calls, after one that warms up."""
+def measure_seconds(call, least_runs=2, least_seconds=0.15, most_runs=15):
+    """Returns the times of several calls, after one that warms up."""
     call()
     times = []
     while len(times) < least_runs or (sum(times) < least_seconds and len(times) < most_runs):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return times
 
 
 def read_rate(program, size):
@@ -307,9 +307,11 @@ def measure(model, phase, compiler, read_rate_program, executor, streams):
     problem = Problem(model, phase, program["attention"])
     progress(f"{step}: running")
     size = problem.kv_bytes
-    rates = [read_rate(read_rate_program, size)]
-    seconds = median_seconds(lambda: problem.run(program["attention"]))
-    rates.append(read_rate(read_rate_program, size))
+    rates, times = [read_rate(read_rate_program, size)], []
+    for _ in range(2):  # what disturbs the machine disturbs both
+        times += measure_seconds(lambda: problem.run(program["attention"]))
+        rates.append(read_rate(read_rate_program, size))
+    seconds = statistics.median(times)
     progress(f"{step}: comparing")
     by_numpy, by_definition, within = check(
         problem, definition["attention"], executor, streams
