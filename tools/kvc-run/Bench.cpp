@@ -19,8 +19,9 @@
 using namespace kvcrun;
 using namespace mlir;
 
-/// Calls shorter than this are repeated until they take as long.
-static constexpr double kLeastSeconds = 0.02;
+/// Calls shorter than this are repeated until they take as long, which is several time
+/// slices of a busy system.
+static constexpr double kLeastSeconds = 0.05;
 static constexpr int kCompilations = 3;
 
 static Spread getSpread(std::vector<double> values) {

@@ -233,8 +233,9 @@ static double multiply(Multiply multiply, int64_t rounds) {
 }
 
 double kvcrun::measurePeak(Multiply instruction, kvc_stream_t *stream) {
-  // Some 10 ms a thread, in parts that an interrupted thread leaves to the others.
-  constexpr int64_t kRounds = 50000, kParts = 16;
+  // Some 50 ms a thread, several time slices of a busy system, in parts that an
+  // interrupted thread leaves to the others.
+  constexpr int64_t kRounds = 400000, kParts = 16;
   int64_t parts = kParts * kvc_stream_num_workers(stream);
   double operations = parts * multiply(instruction, kRounds);
   double seconds = measureSeconds([&] {
