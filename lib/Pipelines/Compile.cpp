@@ -187,7 +187,8 @@ kvc_status_t kvc::compile(MLIRContext &context, StringRef text, StringRef name,
 
 LogicalResult kvc::enableRemarks(MLIRContext &context) {
   remark::RemarkCategories categories;
-  categories.all = ".*";
+  // `all` alone adds to kinds that are asked for, and asks for none.
+  categories.passed = categories.missed = categories.analysis = categories.failed = ".*";
   return remark::enableOptimizationRemarks(
       context, /*streamer=*/nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
       categories, /*printAsEmitRemarks=*/true);
