@@ -182,6 +182,8 @@ static bool hasTokenRows(Type type) {
 }
 
 LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &function) {
+  if (function.name.contains('\0'))
+    return emitError(loc) << "expected names of functions without NUL";
   for (const Function &other : functions)
     if (other.name == function.name)
       return emitError(loc) << "expected different names of functions, got '"

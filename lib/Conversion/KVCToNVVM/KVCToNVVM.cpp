@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 #define DEBUG_TYPE "convert-kvc-to-nvvm"
 
@@ -127,6 +128,12 @@ static LogicalResult checkFunction(func::FuncOp function) {
   if (!function.isPublic() || function.isExternal() || !function.getBody().hasOneBlock())
     return function.emitOpError(
         "expected GPU kernels to be asked for by a public function of one block");
+  // Kernels are named after the function, and LLVM ends the process on a name that
+  // PTX cannot spell.
+  if (!llvm::all_of(function.getName(),
+                    [](char c) { return llvm::isAlnum(c) || StringRef("_$.").contains(c); }))
+    return function.emitOpError("expected a name of letters, digits, '_', '$' and '.' for GPU "
+                                "kernels");
   AttentionOp attention;
   for (Operation &op : function.getBody().front()) {
     if (auto other = dyn_cast<AttentionOp>(op)) {

@@ -40,7 +40,9 @@ static StringRef findExternalFunction(StringRef text) {
 FailureOr<std::string> kvc::getPTX(ModuleOp module) {
   auto binaries = llvm::to_vector(module.getOps<gpu::BinaryOp>());
   if (binaries.size() != 1)
-    return module.emitError("expected one gpu.binary, got ") << binaries.size();
+    return module.emitError("expected at least one function of kvc operations to make PTX "
+                            "of, which gives one gpu.binary; got ")
+           << binaries.size();
   ArrayAttr objects = binaries[0].getObjects();
   auto object = objects.size() == 1 ? dyn_cast<gpu::ObjectAttr>(objects[0]) : nullptr;
   if (!object || object.getFormat() != gpu::CompilationTarget::Assembly)

@@ -133,3 +133,14 @@ func.func private @hidden(%k: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc
   kvc.append %cache[k: %k] at %batch : !cache, tensor<?x8x128xbf16>
   return
 }
+
+// -----
+
+// LLVM would end the process on a kernel's name that PTX cannot spell.
+
+!cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
+// expected-error@below {{expected a name of letters, digits, '_', '$' and '.' for GPU kernels}}
+func.func @"two words"(%k: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc.batch) {
+  kvc.append %cache[k: %k] at %batch : !cache, tensor<?x8x128xbf16>
+  return
+}

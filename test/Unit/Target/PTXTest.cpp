@@ -48,7 +48,8 @@ TEST_F(PTXTest, RefusesOtherObjects) {
   mlir::OwningOpRef<mlir::ModuleOp> module =
       mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
   EXPECT_TRUE(failed(kvc::getPTX(*module)));
-  EXPECT_EQ(message, "expected one gpu.binary, got 0");
+  EXPECT_EQ(message, "expected at least one function of kvc operations to make PTX of, which "
+                     "gives one gpu.binary; got 0");
 }
 
 // Lowering succeeds without the device library; the driver would not link it.

@@ -16,6 +16,11 @@ using namespace mlir;
 
 namespace kvc {
 
+/// Most terms of an attention, and parts of a merge: far above what models have,
+/// and low enough for code that handles each of them in turn.
+static constexpr size_t kMaxTerms = 64;
+static constexpr size_t kMaxParts = 1024;
+
 //===----------------------------------------------------------------------===//
 // Custom directives
 //===----------------------------------------------------------------------===//
@@ -268,6 +273,9 @@ LogicalResult AttentionOp::verify() {
   // attention_c1
   if (getQueries().empty())
     return emitOpError("expected at least one term, got none");
+  if (getQueries().size() > kMaxTerms)
+    return emitOpError("expected at most ") << kMaxTerms << " terms, got "
+                                            << getQueries().size();
   if (getQueries().size() != getComponents().size())
     return emitOpError("expected as many components as queries (")
            << getQueries().size() << "), got " << getComponents().size();
@@ -345,6 +353,9 @@ LogicalResult MergeOp::verify() {
   // merge_c1
   if (getOutputs().empty())
     return emitOpError("expected at least one part, got none");
+  if (getOutputs().size() > kMaxParts)
+    return emitOpError("expected at most ") << kMaxParts << " parts, got "
+                                            << getOutputs().size();
   if (getOutputs().size() != getLses().size())
     return emitOpError("expected as many log-sum-exps as outputs (")
            << getOutputs().size() << "), got " << getLses().size();

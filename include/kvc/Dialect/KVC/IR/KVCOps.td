@@ -103,7 +103,7 @@ def KVC_AttentionOp : KVC_Op<"attention", [AttrSizedOperandSegments]> {
     ```
 
     Constraints:
-    1. there is at least one term; components of terms and value are the cache's;
+    1. there are 1 to 64 terms; components of terms and value are the cache's;
     2. queries have rank 3, the width of their component and the same numbers of
        tokens and query heads;
     3. query heads, 1 to 2^31 - 1, are a multiple of each component's KV heads, which
@@ -172,7 +172,7 @@ def KVC_MergeOp : KVC_Op<"merge", [Pure, AttrSizedOperandSegments]> {
     ```
 
     Constraints:
-    1. there are as many outputs as log-sum-exps, at least one;
+    1. there are as many outputs as log-sum-exps, 1 to 1024;
     2. all outputs have the same type, of rank 3, which is the result's; heads and
        width are static, their product from 1 to 2^31 - 1;
     3. log-sum-exps have the outputs' tokens and heads;
