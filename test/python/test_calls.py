@@ -138,6 +138,7 @@ BATCHES = {
     "max_kv_len": ({"max_kv_len": 19}, "kv_lens\\[0\\] from 0 to max_kv_len \\(19\\), got 20"),
     "max_query_len": ({"max_query_len": 1}, "at most max_query_len \\(1\\)"),
     "page": ({"page_ids": [[0, 1000], [1, -1]]}, "got 1000 for page 1"),
+    "page -1": ({"page_ids": [[0, -1], [1, -1]]}, "got -1 for page 1"),
     "slot": ({"slots": [10**6, -1, -1]}, "slots\\[0\\] to be below"),
     "negative slot": ({"slots": [0, -2, -1]}, "slots\\[1\\] to be below .* got -2"),
     "page_start": (
