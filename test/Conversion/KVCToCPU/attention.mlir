@@ -21,7 +21,7 @@
 // REDEFINE: %{layout} = row_major
 // RUN: %{convert} | FileCheck %s --check-prefix=ROWS --implicit-check-not=llvm.intr.prefetch
 
-!cache = !kvc.cache<page = 16, k: 2x64xbf16, v: 2x64xbf16>
+!cache = !kvc.cache<page = 16, k: 2x128xbf16, v: 2x128xbf16>
 
 // One function to run, one that tells what it needs, and three kernels: decode, the
 // merge of its parts, and prefill. The products are in vdpbf16ps, in fused
@@ -43,11 +43,11 @@
 // NO-DOT:      llvm.func internal @bf16.decode(
 // NO-FMA:      llvm.func internal @bf16.decode(
 // ROWS:        llvm.func internal @bf16.decode(
-func.func @bf16(%q: tensor<?x4x64xbf16>, %cache: !cache, %batch: !kvc.batch)
-    -> tensor<?x4x64xbf16> {
+func.func @bf16(%q: tensor<?x4x128xbf16>, %cache: !cache, %batch: !kvc.batch)
+    -> tensor<?x4x128xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
-      {scale = 1.0 : f32} : !cache, tensor<?x4x64xbf16> -> tensor<?x4x64xbf16>
-  return %out : tensor<?x4x64xbf16>
+      {scale = 1.0 : f32} : !cache, tensor<?x4x128xbf16> -> tensor<?x4x128xbf16>
+  return %out : tensor<?x4x128xbf16>
 }
 
 // -----
