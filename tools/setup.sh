@@ -156,9 +156,11 @@ configure() {
   local cc="${CC:-gcc}" cxx="${CXX:-g++}" cxx_flags="${CXXFLAGS:-}" launcher
   local stamp="$build/kvc-configure-stamp" arguments=("$@") line
   # ccache finds what another checkout has built: paths below the source are
-  # made relative, and precompiled headers are trusted by their text.
+  # made relative, precompiled headers are trusted by their text, and the
+  # language of messages does not matter.
   launcher="env;CCACHE_BASEDIR=$root;CCACHE_NOHASHDIR=1"
-  launcher+=";CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
+  launcher+=";CCACHE_SLOPPINESS=pch_defines,time_macros,locale"
+  launcher+=",include_file_mtime,include_file_ctime"
   launcher+=";ccache"
   # ccache needs this flag of g++ to keep precompiled headers.
   [[ "$cxx" == *clang* ]] || cxx_flags="-fpch-preprocess${cxx_flags:+ $cxx_flags}"
