@@ -183,6 +183,50 @@ void DefinitionChecks::emitRows(Value count, ArrayRef<int64_t> tensors, StringRe
   failUnless(same, message);
 }
 
+/// True if `attribute` is an array of `minSize` numbers or more, the first of them from
+/// `firstLimit` on and all others arguments.
+static bool areNumbers(Attribute attribute, size_t minSize, int64_t firstLimit,
+                       int64_t numArgs) {
+  auto array = dyn_cast_or_null<DenseI64ArrayAttr>(attribute);
+  if (!array || static_cast<size_t>(array.size()) < minSize)
+    return false;
+  ArrayRef<int64_t> numbers = array.asArrayRef();
+  return numbers.front() >= firstLimit && numbers.front() < numArgs &&
+         llvm::all_of(numbers.drop_front(),
+                      [&](int64_t number) { return number >= 0 && number < numArgs; });
+}
+
+bool DefinitionChecks::isWellFormed(DictionaryAttr checks, int64_t numArgs) {
+  auto getList = [&](StringRef name) { return checks.getAs<ArrayAttr>(name); };
+  for (StringRef name : {"batches", "caches", "uses", "rows", "equal_rows"})
+    if (!getList(name))
+      return false;
+  auto all = [&](StringRef name, size_t minSize, int64_t firstLimit) {
+    return llvm::all_of(getList(name), [&](Attribute numbers) {
+      return areNumbers(numbers, minSize, firstLimit, numArgs);
+    });
+  };
+  auto isBatch = [&](Attribute attribute) {
+    auto batch = dyn_cast<DictionaryAttr>(attribute);
+    auto arrays = batch ? batch.getAs<DenseI64ArrayAttr>("arrays") : nullptr;
+    // Without page_start (the third), the page ids are a padded table.
+    return arrays && arrays.size() == 6 && batch.getAs<IntegerAttr>("max_query_len") &&
+           batch.getAs<IntegerAttr>("max_kv_len") &&
+           llvm::all_of(llvm::enumerate(arrays.asArrayRef()), [&](auto array) {
+             return array.value() >= (array.index() == 2 ? -1 : 0) && array.value() < numArgs;
+           });
+  };
+  int64_t numBatches = getList("batches").size(), numCaches = getList("caches").size();
+  auto isUse = [&](Attribute attribute) {
+    auto use = dyn_cast<DenseI64ArrayAttr>(attribute);
+    return use && use.size() == 3 && use[0] >= -numBatches && use[0] < numArgs &&
+           use[1] >= -numCaches && use[1] < numArgs;
+  };
+  return llvm::all_of(getList("batches"), isBatch) && all("caches", 1, 0) &&
+         llvm::all_of(getList("uses"), isUse) && all("rows", 2, -numBatches) &&
+         all("equal_rows", 2, 0);
+}
+
 void DefinitionChecks::emitRecorded(DictionaryAttr checks) {
   if (!checks)
     return;

@@ -20,8 +20,12 @@ public:
 
   /// The runtime's check of the arguments against their types.
   void emitCall();
-  /// What kChecksAttr says, if it is there.
+  /// What kChecksAttr says, if it is there; it must be well formed.
   void emitRecorded(mlir::DictionaryAttr checks);
+
+  /// True if `checks` has the form that kvc-decompose writes, for a function of
+  /// `numArgs` arguments and results: hand-written text can say anything.
+  static bool isWellFormed(mlir::DictionaryAttr checks, int64_t numArgs);
 
 private:
   void emitBatch(mlir::DictionaryAttr batch);

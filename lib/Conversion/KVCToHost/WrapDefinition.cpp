@@ -158,7 +158,12 @@ static LogicalResult createRun(OpBuilder &b, LLVM::LLVMFuncOp lowered, FunctionT
           .getResult();
   DefinitionChecks checks(b, function, program, functionIndex);
   checks.emitCall();
-  checks.emitRecorded(lowered->getAttrOfType<DictionaryAttr>(kChecksAttr));
+  auto recorded = lowered->getAttrOfType<DictionaryAttr>(kChecksAttr);
+  if (recorded && !DefinitionChecks::isWellFormed(recorded,
+                                                  type.getNumInputs() + type.getNumResults()))
+    return lowered.emitOpError("expected '")
+           << kChecksAttr << "' as kvc-decompose writes it, got " << recorded;
+  checks.emitRecorded(recorded);
 
   ArgumentList args(b, loc);
   int64_t index = 0;
