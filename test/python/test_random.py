@@ -21,6 +21,7 @@ def configs(draw):
     components = tuple((name, kv_heads, draw(WIDTHS), draw(DTYPES)) for name in "abv"[-1 - terms :])
     value = draw(st.sampled_from([name for name, *_ in components]))
     causal = draw(st.booleans())
+    out_dtype = draw(DTYPES)
     return Config(
         query_heads=group * kv_heads,
         components=components,
@@ -28,12 +29,14 @@ def configs(draw):
         value=value,
         page=draw(st.sampled_from([1, 2, 5, 16, 16, 32, 64])),
         query_dtype=draw(DTYPES),
-        out_dtype=draw(DTYPES),
+        out_dtype=out_dtype,
         scale=draw(st.sampled_from([None, 0.3, -0.05])),
         causal=causal,
         window=draw(st.sampled_from([None, 1, 9, 70])) if causal else None,
         softcap=draw(st.sampled_from([None, None, 2.5, 30.0])),
-        sinks=draw(st.booleans()),
+        # A large sink shrinks a row below 6e-5, where f16 has not the bits left that
+        # the bound asks for, however well it is rounded.
+        sinks=draw(st.booleans()) and out_dtype != "f16",
         lse=draw(st.booleans()),
         append=draw(st.booleans()),
     )
