@@ -24,7 +24,7 @@ extern "C" {
 #define KVC_ABI_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 
-#define KVC_ABI_VERSION 1u
+#define KVC_ABI_VERSION 2u
 #define KVC_MAX_RANK 6       /**< Largest rank of a tensor argument. */
 #define KVC_MAX_COMPONENTS 8 /**< Largest number of components of a cache. */
 #define KVC_MAX_NAME 16      /**< Bytes of a component name, NUL included. */
@@ -227,24 +227,41 @@ typedef struct kvc_arg_desc {
   uint32_t cache_type; /**< Caches: index into the blob's cache types. */
   /** Tensors: nonzero when dimension 0 is the batch's number of tokens. */
   uint32_t rows_are_tokens;
+  /** Tensors and caches: data, and every stride that matters but the last
+   *  dimension's, are multiples of this many bytes; 0: of the element. */
+  uint32_t alignment;
+  uint32_t reserved;
 } kvc_arg_desc_t;
-KVC_ABI_ASSERT(sizeof(kvc_arg_desc_t) == 120, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_arg_desc_t) == 128, "part of the ABI");
 
 typedef struct kvc_function_desc {
   kvc_offset_t name; /**< NUL-terminated. */
   uint32_t num_inputs;
   uint32_t num_args; /**< Inputs, then results. */
   kvc_offset_t args; /**< kvc_arg_desc_t[num_args] */
+  uint32_t max_query_len; /**< Largest that a batch may state; 0: any. */
+  uint32_t reserved;
 } kvc_function_desc_t;
-KVC_ABI_ASSERT(sizeof(kvc_function_desc_t) == 16, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_function_desc_t) == 24, "part of the ABI");
 
-/** Device code of the program. */
+/** Device code of the program. A program with images runs on a device of their
+ *  target: all data that its arguments point to, the arrays of a batch included,
+ *  is in the memory of that device. A program without runs on a CPU stream. */
 typedef struct kvc_image_desc {
   kvc_offset_t target; /**< "sm_90a": the architecture that the code is for. */
   kvc_offset_t data;   /**< PTX text, NUL-terminated. */
   uint64_t data_size;  /**< Bytes, NUL included. */
 } kvc_image_desc_t;
 KVC_ABI_ASSERT(sizeof(kvc_image_desc_t) == 16, "part of the ABI");
+
+/** A kernel of an image. */
+typedef struct kvc_kernel_desc {
+  kvc_offset_t name;     /**< Of the entry, NUL-terminated. */
+  uint32_t image;        /**< Index into the blob's images. */
+  uint32_t threads;      /**< A block, along x. */
+  uint32_t shared_bytes; /**< Dynamic shared memory. */
+} kvc_kernel_desc_t;
+KVC_ABI_ASSERT(sizeof(kvc_kernel_desc_t) == 16, "part of the ABI");
 
 typedef struct kvc_blob {
   uint32_t magic; /**< KVC_BLOB_MAGIC */
@@ -257,9 +274,11 @@ typedef struct kvc_blob {
   kvc_offset_t cache_types; /**< kvc_cache_type_t[num_cache_types] */
   uint32_t num_images;
   kvc_offset_t images; /**< kvc_image_desc_t[num_images] */
+  uint32_t num_kernels;
+  kvc_offset_t kernels; /**< kvc_kernel_desc_t[num_kernels] */
   uint32_t reserved;
 } kvc_blob_t;
-KVC_ABI_ASSERT(sizeof(kvc_blob_t) == 48, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_blob_t) == 56, "part of the ABI");
 #define KVC_BLOB_MAGIC 0x5043564bu /* "KVCP" */
 
 typedef struct kvc_rt_api kvc_rt_api_t;
@@ -305,12 +324,14 @@ struct kvc_rt_api {
    *  Elements of a result must not overlap. Rows that are tokens agree with the
    *  batch if there is exactly one, and with each other. What was checked of
    *  the descriptor by kvc_program_load is believed, and the workspace is left
-   *  to the program. Allocates nothing. */
+   *  to the program. Allocates nothing. Of a program with images no data is
+   *  read, so what the arrays of a batch hold is not checked. */
   kvc_status_t (*check_call)(const kvc_program_t *program, uint32_t function,
                              const kvc_call_t *call);
   /** Records `message` for kvc_last_message() and returns `status`. */
   kvc_status_t (*fail)(kvc_status_t status, const char *message);
-  /** Threads that parallel_for uses on `stream`, >= 1; 0 if it is none. */
+  /** Threads that parallel_for uses on `stream`, >= 1; of a stream of a device,
+   *  its multiprocessors; 0 if it is none. */
   int32_t (*num_workers)(kvc_stream_t *stream);
   /** Runs items 0 .. count - 1 of `kernel`, in any order, and returns when all
    *  are done; the calling thread is worker 0. Loops that several threads start
@@ -325,8 +346,15 @@ struct kvc_rt_api {
   kvc_status_t (*check_batch)(const kvc_program_t *program, uint32_t function,
                               const kvc_batch_t *batch,
                               const kvc_cache_view_t *cache, int32_t page_size);
+  /** Launches kernel `kernel` of the program's blob on a stream of a device, as
+   *  grid[0] x grid[1] x grid[2] blocks; a grid with a 0 launches nothing.
+   *  `params` points to the value of each parameter of the entry, in order.
+   *  Returns at once; kernels on one stream run in order. Allocates nothing. */
+  kvc_status_t (*launch)(kvc_stream_t *stream, const kvc_program_t *program,
+                         uint32_t kernel, const uint32_t grid[3],
+                         const void *const *params);
 };
-KVC_ABI_ASSERT(sizeof(kvc_rt_api_t) == 48, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_rt_api_t) == 56, "part of the ABI");
 
 #ifdef __cplusplus
 }
