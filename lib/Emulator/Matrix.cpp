@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 #include "Matrix.h"
 #include "MatrixElement.h"
+#include "MatrixRow.h"
 
 #include <algorithm>
 #include <cassert>
@@ -169,20 +170,6 @@ struct Addends {
 };
 } // namespace
 
-template <typename Element>
-static void widen(const typename Element::Bits *bits, unsigned count,
-                  float *values) {
-  for (unsigned i = 0; i < count; ++i)
-    values[i] = Element::widen(bits[i]);
-}
-
-template <typename Element>
-static void readExponents(const typename Element::Bits *bits, unsigned count,
-                          int32_t *exponents) {
-  for (unsigned i = 0; i < count; ++i)
-    exponents[i] = Element::exponent(bits[i]);
-}
-
 template <typename A, typename B, unsigned K>
 static void readFactors(const LaneRow *const *aRegisters,
                         const LaneRow *const *bRegisters, bool withExponents,
@@ -196,11 +183,11 @@ static void readFactors(const LaneRow *const *aRegisters,
   readLines<BBits, kColumns, K>(bRegisters, b);
   turn<K>(b, across);
 
-  widen<A>(a, kRows * K, factors.a);
-  widen<B>(across, K * kColumns, factors.b);
+  A::widen(a, kRows * K, factors.a);
+  B::widen(across, K * kColumns, factors.b);
   if (withExponents) {
-    readExponents<A>(a, kRows * K, factors.aExponents);
-    readExponents<B>(across, K * kColumns, factors.bExponents);
+    readExponents<A>(factors.a, kRows * K, factors.aExponents);
+    readExponents<B>(factors.b, K * kColumns, factors.bExponents);
   }
 }
 
@@ -209,37 +196,24 @@ static void readFactors(const LaneRow *const *aRegisters,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A row of sums, as GCC's and Clang's vectors.
-typedef float FloatRow __attribute__((vector_size(4 * kColumns)));
-typedef int32_t IntRow __attribute__((vector_size(4 * kColumns)));
-
 /// Bits that are kept behind the point.
 constexpr int32_t kFractionBits = 25;
-/// Largest exponents with which no product overflows in f32, and what
-/// underflows is too small to count.
+/// With largest exponents from here to there no product overflows in f32, and
+/// what underflows is too small to count.
 constexpr int32_t kLeastExponent = -100, kGreatestExponent = 126;
 
 /// What f32 arithmetic gives of the sums.
 struct Parts {
-  alignas(32) Sums<int32_t> exponents; ///< The largest, clamped to nothing.
+  template <unsigned K>
+  static constexpr unsigned kNumProducts = (K + 15) / 16;
+
+  alignas(32) Sums<int32_t> exponents; ///< The largest of each sum.
   /// Terms as multiples of 2^(exponent - kFractionBits): products of each 16 k,
   /// of which 32 bits hold no more, and c.
   alignas(32) Sums<int32_t> products[2];
   alignas(32) Sums<int32_t> addends;
 };
 } // namespace
-
-template <typename Row, typename T>
-static Row load(const T *from) {
-  Row row;
-  std::memcpy(&row, from, sizeof(row));
-  return row;
-}
-
-template <typename Row, typename T>
-static void store(Row row, T *to) {
-  std::memcpy(to, &row, sizeof(row));
-}
 
 /// Adds up one sum, whatever its terms. Slow.
 template <unsigned K>
@@ -266,32 +240,62 @@ template <unsigned K>
 static void cutTerms(const Factors<K> &factors, const Addends &c,
                      Parts &parts) {
   for (unsigned m = 0; m < kRows; ++m) {
-    IntRow exponent = load<IntRow>(c.exponents + m * kColumns);
+    const float *a = factors.a + m * K;
+    const int32_t *aExponents = factors.aExponents + m * K;
+
+    IntRow exponent = rowOf<IntRow>(c.exponents, m);
     for (unsigned k = 0; k < K; ++k) {
-      IntRow other = factors.aExponents[m * K + k] +
-                     load<IntRow>(factors.bExponents + k * kColumns);
+      IntRow other = aExponents[k] + rowOf<IntRow>(factors.bExponents, k);
       exponent = exponent > other ? exponent : other;
     }
-    store(exponent, parts.exponents + m * kColumns);
+    rowOf<IntRow>(parts.exponents, m) = exponent;
 
-    IntRow clamped =
-        exponent < kLeastExponent ? IntRow{} + kLeastExponent : exponent;
-    clamped =
-        clamped > kGreatestExponent ? IntRow{} + kGreatestExponent : clamped;
+    const IntRow least = IntRow{} + kLeastExponent;
+    const IntRow greatest = IntRow{} + kGreatestExponent;
+    IntRow clamped = exponent < least ? least : exponent;
+    clamped = clamped > greatest ? greatest : clamped;
     IntRow scaleBits = (127 + kFractionBits - clamped) << 23;
-    auto scale = load<FloatRow>(&scaleBits);
-    for (unsigned half = 0; half < (K + 15) / 16; ++half) {
-      IntRow products = {};
-      for (unsigned k = 16 * half; k < std::min(16 * half + 16, K); ++k) {
-        FloatRow product =
-            factors.a[m * K + k] * load<FloatRow>(factors.b + k * kColumns);
-        products += __builtin_convertvector(product * scale, IntRow);
+    const FloatRow &scale = rowOf<FloatRow>(&scaleBits);
+
+    for (unsigned part = 0; part < Parts::kNumProducts<K>; ++part) {
+      UIntRow products = {};
+      for (unsigned k = 16 * part; k < std::min(16 * part + 16, K); ++k) {
+        FloatRow product = a[k] * rowOf<FloatRow>(factors.b, k);
+        IntRow cut = __builtin_convertvector(product * scale, IntRow);
+        products += rowOf<UIntRow>(&cut);
       }
-      store(products, parts.products[half] + m * kColumns);
+      rowOf<UIntRow>(parts.products[part], m) = products;
     }
-    IntRow addends = __builtin_convertvector(
-        load<FloatRow>(c.values + m * kColumns) * scale, IntRow);
-    store(addends, parts.addends + m * kColumns);
+    rowOf<IntRow>(parts.addends, m) =
+        __builtin_convertvector(rowOf<FloatRow>(c.values, m) * scale, IntRow);
+  }
+}
+
+/// Adds the sums again whose exponents are out of range. Many are sums of
+/// zeros, where operands are padded with them, and right as they are.
+template <unsigned K>
+static void addOutOfRange(const Factors<K> &factors, const Addends &c,
+                          const Parts &parts, Sums<double> &sums) {
+  IntRow columnBits = {};
+  for (unsigned k = 0; k < K; ++k)
+    columnBits |= rowOf<IntRow>(factors.b, k);
+  for (unsigned m = 0; m < kRows; ++m) {
+    uint32_t rowBits = 0;
+    for (unsigned k = 0; k < K; ++k)
+      rowBits |= floatBits(factors.a[m * K + k]);
+
+    // Doubled, patterns of zero are 0.
+    IntRow isZero = (columnBits << 1) == 0;
+    if (rowBits << 1 == 0)
+      isZero |= -1;
+    isZero &= (rowOf<IntRow>(c.values, m) << 1) == 0;
+    const IntRow &exponents = rowOf<IntRow>(parts.exponents, m);
+    alignas(32) IntRow isWrong = (exponents > kGreatestExponent) |
+                                 ((exponents < kLeastExponent) & ~isZero);
+    for (unsigned n = 0; n < kColumns; ++n)
+      if (isWrong[n])
+        sums[m * kColumns + n] = addAnything(
+            factors, m, n, c.values[m * kColumns + n], exponents[n]);
   }
 }
 
@@ -306,36 +310,19 @@ static void addAsH100(const Factors<K> &factors, const Addends &c,
   int32_t least = kLeastExponent, greatest = kGreatestExponent;
   for (unsigned i = 0; i < kNumSums; ++i) {
     double terms = parts.addends[i];
-    for (unsigned half = 0; half < (K + 15) / 16; ++half)
-      terms += parts.products[half][i];
-    int64_t scaleBits = static_cast<int64_t>(
+    for (unsigned part = 0; part < Parts::kNumProducts<K>; ++part)
+      terms += parts.products[part][i];
+    auto scaleBits =
         static_cast<uint64_t>(1023 - kFractionBits + int64_t(exponents[i]))
-        << 52);
+        << 52;
     double scale;
     std::memcpy(&scale, &scaleBits, sizeof(scale));
     sums[i] = terms * scale;
     least = std::min(least, exponents[i]);
     greatest = std::max(greatest, exponents[i]);
   }
-  if (least == kLeastExponent && greatest == kGreatestExponent)
-    return;
-
-  // What is padded with zeros gives many sums of zeros, which are right.
-  bool zeroRow[kRows], zeroColumn[kColumns];
-  std::fill(zeroRow, zeroRow + kRows, true);
-  std::fill(zeroColumn, zeroColumn + kColumns, true);
-  for (unsigned i = 0; i < kRows * K; ++i)
-    zeroRow[i / K] &= factors.a[i] == 0;
-  for (unsigned i = 0; i < K * kColumns; ++i)
-    zeroColumn[i % kColumns] &= factors.b[i] == 0;
-
-  for (unsigned i = 0; i < kNumSums; ++i) {
-    unsigned m = i / kColumns, n = i % kColumns;
-    bool isZero = c.values[i] == 0 && (zeroRow[m] || zeroColumn[n]);
-    if (exponents[i] > kGreatestExponent ||
-        (exponents[i] < kLeastExponent && !isZero))
-      sums[i] = addAnything(factors, m, n, c.values[i], exponents[i]);
-  }
+  if (least < kLeastExponent || greatest > kGreatestExponent)
+    addOutOfRange(factors, c, parts, sums);
 }
 
 //===----------------------------------------------------------------------===//
@@ -346,12 +333,9 @@ template <unsigned K>
 static void addInF32(const Factors<K> &factors, const Addends &c,
                      Sums<double> &sums) {
   for (unsigned m = 0; m < kRows; ++m) {
-    alignas(32) float row[kColumns];
-    std::memcpy(row, c.values + m * kColumns, sizeof(row));
+    FloatRow row = rowOf<FloatRow>(c.values, m);
     for (unsigned k = 0; k < K; ++k)
-      for (unsigned n = 0; n < kColumns; ++n)
-        row[n] =
-            std::fma(factors.a[m * K + k], factors.b[k * kColumns + n], row[n]);
+      fuseMultiplyAdd(factors.a[m * K + k], rowOf<FloatRow>(factors.b, k), row);
     for (unsigned n = 0; n < kColumns; ++n)
       sums[m * kColumns + n] = row[n];
   }
@@ -376,9 +360,14 @@ static void addInF64(const Factors<K> &factors, const Addends &c,
 // Rounding
 //===----------------------------------------------------------------------===//
 
+/// Makes every NaN the one that processors write.
+static void unifyNaNs(Sums<uint32_t> &results) {
+  for (uint32_t &result : results)
+    result = (result & 0x7FFFFFFF) > 0x7F800000 ? 0x7FFFFFFF : result;
+}
+
 /// To f32, towards zero, with infinity beyond its range.
 static void cutToF32(const Sums<double> &sums, Sums<uint32_t> &results) {
-  int anySmall = 0;
   for (unsigned i = 0; i < kNumSums; ++i) {
     uint64_t bits;
     std::memcpy(&bits, &sums[i], sizeof(bits));
@@ -386,9 +375,13 @@ static void cutToF32(const Sums<double> &sums, Sums<uint32_t> &results) {
     double cut;
     std::memcpy(&cut, &bits, sizeof(cut));
     results[i] = floatBits(static_cast<float>(cut));
-    results[i] = sums[i] != sums[i] ? 0x7FFFFFFF : results[i];
-    anySmall |= std::fabs(sums[i]) < 0x1p-126 && sums[i] != 0;
   }
+  unifyNaNs(results);
+
+  // Below 2^-126 f32 lacks more bits, and results were rounded: up to 2^-126.
+  int anySmall = 0;
+  for (uint32_t result : results)
+    anySmall |= (result & 0x7FFFFFFF) < 0x01000000 && result != 0;
   if (!anySmall)
     return;
   for (unsigned i = 0; i < kNumSums; ++i)
@@ -399,25 +392,25 @@ static void cutToF32(const Sums<double> &sums, Sums<uint32_t> &results) {
 }
 
 static void roundToF32(const Sums<double> &sums, Sums<uint32_t> &results) {
-  for (unsigned i = 0; i < kNumSums; ++i) {
+  for (unsigned i = 0; i < kNumSums; ++i)
     results[i] = floatBits(static_cast<float>(sums[i]));
-    results[i] = sums[i] != sums[i] ? 0x7FFFFFFF : results[i];
-  }
+  unifyNaNs(results);
 }
 
 static void roundToF16(const Sums<double> &sums, bool negativeZero,
                        Sums<uint16_t> &results) {
-  for (unsigned i = 0; i < kNumSums; ++i) {
-    uint16_t bits = f64ToF16(sums[i], Rounding::NearestEven);
-    results[i] = bits == 0x8000 && !negativeZero ? 0 : bits;
-  }
+  for (unsigned m = 0; m < kRows; ++m)
+    roundRowToF16(sums + m * kColumns, results + m * kColumns);
+  if (!negativeZero)
+    for (uint16_t &result : results)
+      result = result == 0x8000 ? 0 : result;
 }
 
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// Reads C and calls `add` on it, then writes the rounded sums to D.
+/// D = A * B + C of floating-point types; `sumType` is that of C and D.
 template <typename A, typename B, unsigned K>
 static void multiplyFloats(MatrixType sumType, MatrixArithmetic arithmetic,
                            const LaneRow *const *a, const LaneRow *const *b,
@@ -432,12 +425,14 @@ static void multiplyFloats(MatrixType sumType, MatrixArithmetic arithmetic,
   alignas(32) Sums<uint16_t> sums16;
   if (sumType == MatrixType::F16) {
     readSums(cRegisters, sums16);
-    widen<F16Element>(sums16, kNumSums, c.values);
-    readExponents<F16Element>(sums16, kNumSums, c.exponents);
+    F16Element::widen(sums16, kNumSums, c.values);
+    if (asH100)
+      readExponents<F16Element>(c.values, kNumSums, c.exponents);
   } else {
     readSums(cRegisters, sums32);
-    widen<F32Element>(sums32, kNumSums, c.values);
-    readExponents<F32Element>(sums32, kNumSums, c.exponents);
+    F32Element::widen(sums32, kNumSums, c.values);
+    if (asH100)
+      readExponents<F32Element>(c.values, kNumSums, c.exponents);
   }
 
   alignas(32) Sums<double> sums;

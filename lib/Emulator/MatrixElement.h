@@ -13,7 +13,7 @@
 #ifndef KVC_LIB_EMULATOR_MATRIXELEMENT_H
 #define KVC_LIB_EMULATOR_MATRIXELEMENT_H
 
-#include "Numerics.h"
+#include "MatrixRow.h"
 
 namespace kvc::emu {
 
@@ -22,68 +22,75 @@ namespace kvc::emu {
 inline constexpr int32_t kSpecialExponent = 400;
 inline constexpr int32_t kZeroExponent = -126;
 
-/// The exponent of an element of `Bits` with a sign, an exponent biased by
-/// `Bias`, and `MantissaBits` bits of mantissa. Magnitudes from `FirstSpecial`
-/// are infinity or NaN.
-template <unsigned MantissaBits, int32_t Bias, int32_t FirstSpecial,
-          int32_t MagnitudeMask>
-int32_t elementExponent(uint32_t bits) {
-  int32_t magnitude = static_cast<int32_t>(bits) & MagnitudeMask;
-  int32_t field = magnitude >> MantissaBits;
-  int32_t exponent = (field > 1 ? field : 1) - Bias; // subnormal: as with 1
-  exponent = magnitude == 0 ? kZeroExponent : exponent;
-  return magnitude >= FirstSpecial ? kSpecialExponent : exponent;
+// Each type has its bits, its least exponent, that of subnormal numbers, and
+// widens `count` elements, a multiple of 8, to vectors.
+
+template <bool IsBF16, int32_t MinExponent>
+struct Element16 {
+  using Bits = uint16_t;
+  static constexpr int32_t kMinExponent = MinExponent;
+  static void widen(const Bits *bits, unsigned count, float *values) {
+    for (unsigned i = 0; i < count / 8; ++i)
+      widenRow(bits + 8 * i, IsBF16, rowOf<FloatRow>(values, i));
+  }
+};
+
+using F16Element = Element16<false, -14>;
+using BF16Element = Element16<true, -126>;
+
+/// An f32 whose bits count that `Mask` has.
+template <uint32_t Mask>
+struct Element32 {
+  using Bits = uint32_t;
+  static constexpr int32_t kMinExponent = -126;
+  static void widen(const Bits *bits, unsigned count, float *values) {
+    for (unsigned i = 0; i < count; ++i)
+      values[i] = bitsToFloat(bits[i] & Mask);
+  }
+};
+
+using F32Element = Element32<0xFFFFFFFF>;
+using TF32Element = Element32<0xFFFFE000>;
+
+template <float (*Widen)(uint8_t), int32_t MinExponent>
+struct Element8 {
+  using Bits = uint8_t;
+  static constexpr int32_t kMinExponent = MinExponent;
+  static void widen(const Bits *bits, unsigned count, float *values) {
+    // From a table, for 256 values are few.
+    static const Table table;
+    for (unsigned i = 0; i < count; ++i)
+      values[i] = table.values[bits[i]];
+  }
+
+private:
+  struct Table {
+    Table() {
+      for (unsigned bits = 0; bits < 256; ++bits)
+        values[bits] = Widen(static_cast<uint8_t>(bits));
+    }
+    float values[256];
+  };
+};
+
+using E4M3Element = Element8<e4m3ToF32, -6>;
+using E5M2Element = Element8<e5m2ToF32, -14>;
+
+/// Exponents of `count` values of a type, a multiple of 8.
+template <typename Element>
+void readExponents(const float *values, unsigned count, int32_t *exponents) {
+  const IntRow least = IntRow{} + Element::kMinExponent;
+  const IntRow zero = IntRow{} + kZeroExponent;
+  const IntRow special = IntRow{} + kSpecialExponent;
+  for (unsigned i = 0; i < count / 8; ++i) {
+    IntRow magnitude = rowOf<IntRow>(values, i) & 0x7FFFFFFF;
+    IntRow exponent = (magnitude >> 23) - 127;
+    exponent = exponent > least ? exponent : least;
+    exponent = magnitude == 0 ? zero : exponent;
+    exponent = magnitude >= 0x7F800000 ? special : exponent;
+    rowOf<IntRow>(exponents, i) = exponent;
+  }
 }
-
-struct F16Element {
-  using Bits = uint16_t;
-  static float widen(Bits bits) { return f16ToF32(bits); }
-  static int32_t exponent(Bits bits) {
-    return elementExponent<10, 15, 0x7C00, 0x7FFF>(bits);
-  }
-};
-
-struct BF16Element {
-  using Bits = uint16_t;
-  static float widen(Bits bits) { return bf16ToF32(bits); }
-  static int32_t exponent(Bits bits) {
-    return elementExponent<7, 127, 0x7F80, 0x7FFF>(bits);
-  }
-};
-
-struct F32Element {
-  using Bits = uint32_t;
-  static float widen(Bits bits) { return bitsToFloat(bits); }
-  static int32_t exponent(Bits bits) {
-    return elementExponent<23, 127, 0x7F800000, 0x7FFFFFFF>(bits);
-  }
-};
-
-/// An f32 whose lower 13 bits do not count.
-struct TF32Element {
-  using Bits = uint32_t;
-  static constexpr uint32_t kMask = 0xFFFFE000;
-  static float widen(Bits bits) { return bitsToFloat(bits & kMask); }
-  static int32_t exponent(Bits bits) {
-    return F32Element::exponent(bits & kMask);
-  }
-};
-
-struct E4M3Element {
-  using Bits = uint8_t;
-  static float widen(Bits bits) { return e4m3ToF32(bits); }
-  static int32_t exponent(Bits bits) {
-    return elementExponent<3, 7, 0x7F, 0x7F>(bits);
-  }
-};
-
-struct E5M2Element {
-  using Bits = uint8_t;
-  static float widen(Bits bits) { return e5m2ToF32(bits); }
-  static int32_t exponent(Bits bits) {
-    return elementExponent<2, 15, 0x7C, 0x7F>(bits);
-  }
-};
 
 } // namespace kvc::emu
 

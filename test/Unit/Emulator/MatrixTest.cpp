@@ -388,6 +388,17 @@ TEST(Matrix, LargestSums) {
   EXPECT_EQ(sum8(largest, negative, -1.5), bitsOf(-114));
 }
 
+TEST(Matrix, CutsSubnormals) {
+  OneSum sum({16, T::F32, T::BF16, T::BF16, T::F32});
+  // 2^-126 - 2^-150 lies half way between the largest subnormal and 2^-126.
+  EXPECT_EQ(sum({-0x1p-75}, {0x1p-75}, 0x1p-126), 0x007FFFFFu);
+  EXPECT_EQ(sum({0x1p-75}, {0x1p-75}, -0x1p-126), 0x807FFFFFu);
+  EXPECT_EQ(sum({0x1p-75, 0x1p-75}, {0x1p-75, 0x1p-75}, 0), 1u);
+  EXPECT_EQ(sum({-0x1.8p-74}, {0x1p-75}, 0), 0x80000001u);
+  // Less than the smallest is zero, without a sign.
+  EXPECT_EQ(sum({-0x1p-75}, {0x1p-75}, 0), 0u);
+}
+
 TEST(Matrix, Specials) {
   double infinity = INFINITY;
   OneSum sum({16, T::F32, T::BF16, T::BF16, T::F32});
