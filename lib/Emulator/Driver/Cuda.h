@@ -157,9 +157,12 @@ inline constexpr uintptr_t kExtraEnd = 0, kExtraBuffer = 1, kExtraSize = 2;
 // Functions
 //===----------------------------------------------------------------------===//
 
+// Without these, the types can be used beside cuda.h.
+#ifndef KVC_CUDA_TYPES_ONLY
 #define KVC_CUDA_ENTRY(base, since, name, parameters)                          \
   extern "C" __attribute__((visibility("default"))) Result name parameters;
 #include "EntryPoints.def"
+#endif
 
 } // namespace kvc::emu::cuda
 
