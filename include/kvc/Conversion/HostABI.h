@@ -5,7 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Access to the structures of kvc-rt/abi.h from code in the LLVM dialect, and
-// the module attribute through which conversions hand over their functions.
+// the module attributes through which conversions hand over functions, kernels and
+// their image.
 //===----------------------------------------------------------------------===//
 #ifndef KVC_CONVERSION_HOSTABI_H
 #define KVC_CONVERSION_HOSTABI_H
@@ -26,6 +27,9 @@ struct ProgramFunction {
   mlir::FunctionType type; ///< Its type before lowering, with kvc types.
   llvm::StringRef needs;   ///< Symbol of kvc_function_entry_t::needs.
   llvm::StringRef run;     ///< Symbol of kvc_function_entry_t::run.
+  int32_t maxQueryLen = 0; ///< kvc_function_desc_t::max_query_len
+  /// kvc_arg_desc_t::alignment of arguments, then results; or none.
+  llvm::ArrayRef<int32_t> alignments = {};
 };
 
 /// Adds `function` to the module's list, the attribute `kvc.functions`. Its
@@ -34,6 +38,35 @@ void addProgramFunction(mlir::ModuleOp module, const ProgramFunction &function);
 
 /// The module's list, in order; empty if there is none.
 llvm::SmallVector<ProgramFunction> getProgramFunctions(mlir::ModuleOp module);
+
+/// A kernel of the program's image.
+struct ProgramKernel {
+  llvm::StringRef name; ///< Of its entry.
+  int32_t threads;
+  int32_t sharedBytes;
+};
+
+/// Adds `kernel` to the module's list, the attribute `kvc.kernels`; returns its
+/// place, which is its index in the program.
+int32_t addProgramKernel(mlir::ModuleOp module, const ProgramKernel &kernel);
+
+/// The module's list, in order; empty if there is none.
+llvm::SmallVector<ProgramKernel> getProgramKernels(mlir::ModuleOp module);
+
+/// The device code of a program.
+struct ProgramImage {
+  llvm::StringRef target; ///< Such as "sm_90a".
+  llvm::StringRef data;   ///< PTX text, without a NUL.
+};
+
+/// Sets the module's image, the attribute `kvc.image`.
+void setProgramImage(mlir::ModuleOp module, const ProgramImage &image);
+
+/// The module's image, if it has one.
+std::optional<ProgramImage> getProgramImage(mlir::ModuleOp module);
+
+/// Removes the attributes that the functions above set.
+void removeProgramAttributes(mlir::ModuleOp module);
 
 /// True if `name` can be a program's name: empty, or a C identifier.
 bool isProgramName(llvm::StringRef name);

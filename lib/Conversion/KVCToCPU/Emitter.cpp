@@ -14,19 +14,9 @@ using namespace mlir;
 
 namespace kvc {
 
-int64_t getByteWidth(Type element) { return element.getIntOrFloatBitWidth() / 8; }
-
 //===----------------------------------------------------------------------===//
-// Constants and integers
+// Constants
 //===----------------------------------------------------------------------===//
-
-Value Emitter::i32(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
-}
-
-Value Emitter::i64(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
-}
 
 Value Emitter::f32(double value) {
   return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
@@ -39,48 +29,6 @@ Value Emitter::splat(int64_t lanes, double value) {
       b, loc,
       DenseElementsAttr::get(vectorOf(lanes, f32Type()), b.getF32FloatAttr(value)));
 }
-
-/// An integer constant of the type of `like`.
-Value Emitter::intSplat(Value like, int64_t value) {
-  Type type = like.getType();
-  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attr = DenseElementsAttr::get(vector, attr);
-  return arith::ConstantOp::create(b, loc, attr);
-}
-
-Value Emitter::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-Value Emitter::add(Value x, int64_t y) { return y == 0 ? x : add(x, intSplat(x, y)); }
-Value Emitter::sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
-Value Emitter::mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
-Value Emitter::mul(Value x, int64_t y) { return y == 1 ? x : mul(x, intSplat(x, y)); }
-Value Emitter::div(Value x, int64_t y) {
-  return y == 1 ? x : Value(arith::DivUIOp::create(b, loc, x, intSplat(x, y)));
-}
-Value Emitter::rem(Value x, int64_t y) {
-  return arith::RemUIOp::create(b, loc, x, intSplat(x, y));
-}
-Value Emitter::min(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
-Value Emitter::max(Value x, Value y) { return arith::MaxSIOp::create(b, loc, x, y); }
-Value Emitter::less(Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
-}
-Value Emitter::lessOrEqual(Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, x, y);
-}
-Value Emitter::equal(Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y);
-}
-Value Emitter::notEqual(Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
-}
-Value Emitter::logicalAnd(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
-Value Emitter::logicalOr(Value x, Value y) { return arith::OrIOp::create(b, loc, x, y); }
-Value Emitter::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, loc, condition, x, y);
-}
-Value Emitter::toI64(Value x) { return arith::ExtSIOp::create(b, loc, i64Type(), x); }
-Value Emitter::toI32(Value x) { return arith::TruncIOp::create(b, loc, i32Type(), x); }
 
 //===----------------------------------------------------------------------===//
 // Floats
@@ -262,18 +210,6 @@ Value Emitter::fromF32(Value x, Type element) {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-Value Emitter::offset(Value base, int64_t bytes) {
-  if (bytes == 0)
-    return base;
-  return LLVM::GEPOp::create(b, loc, ptrType(), b.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
-}
-
-Value Emitter::offset(Value base, Value bytes) {
-  return LLVM::GEPOp::create(b, loc, ptrType(), b.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{bytes});
-}
 
 /// Scalars and pointers are naturally aligned; vectors as their elements.
 static int64_t getAlignment(Type type) {

@@ -11,63 +11,29 @@
 #ifndef KVC_LIB_CONVERSION_KVCTOCPU_EMITTER_H
 #define KVC_LIB_CONVERSION_KVCTOCPU_EMITTER_H
 
+#include "kvc/Conversion/IntegerEmitter.h"
 #include "kvc/Support/CPUTier.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Builders.h"
 
 namespace kvc {
 
-class Emitter {
+class Emitter : public IntegerEmitter {
 public:
-  using Value = mlir::Value;
-  using Type = mlir::Type;
-
   Emitter(mlir::OpBuilder &builder, mlir::Location loc, CPUTier tier)
-      : b(builder), loc(loc), tier(tier) {}
+      : IntegerEmitter(builder, loc), tier(tier) {}
 
   //===--- Types and constants --------------------------------------------===//
 
-  Type ptrType() { return mlir::LLVM::LLVMPointerType::get(b.getContext()); }
   Type i16Type() { return b.getI16Type(); }
-  Type i32Type() { return b.getI32Type(); }
-  Type i64Type() { return b.getI64Type(); }
   Type f32Type() { return b.getF32Type(); }
   mlir::VectorType vectorOf(int64_t lanes, Type element) {
     return mlir::VectorType::get({lanes}, element);
   }
 
-  Value i32(int64_t value);
-  Value i64(int64_t value);
   Value f32(double value);
   /// A vector (or scalar, for 0 lanes) with `value` everywhere.
   Value splat(int64_t lanes, double value);
-
-  //===--- Integers -------------------------------------------------------===//
-
-  Value add(Value x, Value y);
-  Value add(Value x, int64_t y);
-  Value sub(Value x, Value y);
-  Value mul(Value x, Value y);
-  Value mul(Value x, int64_t y);
-  /// Quotient and remainder of a number that is not negative.
-  Value div(Value x, int64_t y);
-  Value rem(Value x, int64_t y);
-  Value ceilDiv(Value x, int64_t y) { return div(add(x, y - 1), y); }
-  Value alignTo(Value x, int64_t y) { return mul(ceilDiv(x, y), y); }
-  Value min(Value x, Value y);
-  Value max(Value x, Value y);
-  Value less(Value x, Value y);
-  Value lessOrEqual(Value x, Value y);
-  Value equal(Value x, Value y);
-  Value notEqual(Value x, Value y);
-  Value logicalAnd(Value x, Value y);
-  Value logicalOr(Value x, Value y);
-  Value select(Value condition, Value x, Value y);
-  Value toI64(Value x); ///< Sign-extends an i32.
-  Value toI32(Value x); ///< Truncates an i64.
 
   //===--- Floats, scalar or vector ---------------------------------------===//
 
@@ -93,8 +59,6 @@ public:
 
   //===--- Memory ---------------------------------------------------------===//
 
-  Value offset(Value base, int64_t bytes);
-  Value offset(Value base, Value bytes);
   /// Loads with the alignment of an element, or of `alignment` bytes.
   Value load(Type type, Value address, int64_t alignment = 0);
   Value load(Type type, Value base, int64_t bytes, int64_t alignment) {
@@ -115,20 +79,14 @@ public:
   void ifThen(Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise = nullptr);
 
-  mlir::OpBuilder &b;
-  mlir::Location loc;
   CPUTier tier;
 
 private:
   Value bitcast(Value x, Type element);
-  Value intSplat(Value like, int64_t value);
   Value f16ToF32(Value x);
   Value f32ToF16(Value x);
   Value f32ToBF16(Value x);
 };
-
-/// Bytes of one element.
-int64_t getByteWidth(mlir::Type element);
 
 } // namespace kvc
 

@@ -16,13 +16,9 @@ using namespace mlir;
 
 namespace kvc {
 
-/// Alignment of everything in the workspace.
-static constexpr int64_t kAlignment = 64;
-
 HostFunction::HostFunction(func::FuncOp function, int64_t index, CPUTier tier,
                            SymbolTable &symbols)
-    : function(function), index(index), symbols(symbols), b(function.getContext()),
-      e(b, function.getLoc(), tier), abi(b, function.getLoc()) {}
+    : HostEntries(function, index, symbols), e(b, function.getLoc(), tier) {}
 
 //===----------------------------------------------------------------------===//
 // Checks
@@ -84,54 +80,22 @@ static LogicalResult checkOperation(Operation *op, CPUTier tier) {
   return success();
 }
 
-/// Checks that each result has memory of its own to be computed into.
-static LogicalResult checkReturn(func::ReturnOp op) {
-  llvm::DenseSet<Value> returned;
-  for (Value value : op.getOperands()) {
-    if (isa<BlockArgument>(value))
-      return op.emitOpError("expected results that the function computes, got an argument: "
-                            "it would need a copy");
-    if (!isa<RankedTensorType>(value.getType()))
-      return op.emitOpError("expected tensors as results, got ") << value.getType();
-    if (!returned.insert(value).second)
-      return op.emitOpError("expected different values as results, got one twice: the "
-                            "second would need a copy");
-  }
-  return success();
-}
-
 LogicalResult HostFunction::checkBody() {
-  if (function.getName().contains('\0'))
-    return function.emitOpError("expected a name without NUL, got ")
-           << static_cast<Attribute>(function.getSymNameAttr());
-  if (!function.getBody().hasOneBlock())
-    return function.emitOpError("expected one block, got ")
-           << llvm::range_size(function.getBody());
-  Block &body = function.getBody().front();
-  for (Operation &op : body) {
+  if (failed(checkFunction()))
+    return failure();
+  for (Operation &op : function.getBody().front()) {
     if (!isa_and_nonnull<KVCDialect>(op.getDialect()) && !isa<func::ReturnOp>(op))
       return op.emitError("no lowering to the CPU for operation '")
              << op.getName() << "': expected operations of the kvc dialect only";
     if (failed(checkOperation(&op, e.tier)))
       return failure();
   }
-  return checkReturn(cast<func::ReturnOp>(body.getTerminator()));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
-
-LLVM::LLVMFuncOp HostFunction::startFunction(StringRef name, unsigned numArguments) {
-  SmallVector<Type> arguments(numArguments, e.ptrType());
-  auto type = LLVM::LLVMFunctionType::get(e.i32Type(), arguments);
-  b.setInsertionPointAfter(function);
-  auto result = LLVM::LLVMFuncOp::create(b, function.getLoc(), name, type,
-                                         LLVM::Linkage::Internal);
-  symbols.insert(result); // which finds another name if this one is taken
-  b.setInsertionPointToStart(result.addEntryBlock(b));
-  return result;
-}
 
 LLVM::LLVMFuncOp
 HostFunction::emitKernel(Operation *op, StringRef name,
@@ -189,51 +153,11 @@ LogicalResult HostFunction::lower() {
         emitMergeOpBody(e, merge, params, item);
       });
   }
-  LLVM::LLVMFuncOp needs = emitNeeds();
+  emitNeeds();
   if (failed(emitRun()))
     return failure();
-  addProgramFunction(
-      function->getParentOfType<ModuleOp>(),
-      {function.getName(), function.getFunctionType(), needs.getName(), run.getName()});
+  addToProgram();
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Control flow of `run` and `needs`
-//===----------------------------------------------------------------------===//
-
-void HostFunction::returnIfFailed(Value status) {
-  Block *next = b.createBlock(failureBlock);
-  b.setInsertionPointToEnd(status.getParentBlock());
-  LLVM::CondBrOp::create(b, e.loc, e.equal(status, e.i32(KVC_STATUS_OK)), next, ValueRange(),
-                         failureBlock, ValueRange(status));
-  b.setInsertionPointToStart(next);
-}
-
-void HostFunction::failUnless(Value condition, kvc_status_t status, Twine message) {
-  ModuleOp module = function->getParentOfType<ModuleOp>();
-  Block *next = b.createBlock(failureBlock);
-  Block *failed = b.createBlock(failureBlock);
-  b.setInsertionPointToEnd(condition.getParentBlock());
-  LLVM::CondBrOp::create(b, e.loc, condition, next, failed);
-  b.setInsertionPointToStart(failed);
-  std::string text = ("in '" + function.getName() + "': " + message).str();
-  text.push_back('\0');
-  LLVM::GlobalOp global;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
-    global = LLVM::GlobalOp::create(b, e.loc, type, /*isConstant=*/true,
-                                    LLVM::Linkage::Internal, "kvc.message",
-                                    b.getStringAttr(text));
-    symbols.insert(global);
-  }
-  Value address = LLVM::AddressOfOp::create(b, e.loc, global);
-  Value result = abi.callTable(rt, offsetof(kvc_rt_api_t, fail), e.i32Type(),
-                               {e.i32(status), address});
-  LLVM::BrOp::create(b, e.loc, ValueRange(result), failureBlock);
-  b.setInsertionPointToStart(next);
 }
 
 //===----------------------------------------------------------------------===//
@@ -245,34 +169,14 @@ HostFunction::emitAttentionSpace(const AttentionKernel &kernel, const Sizes &siz
                                  Value begin) {
   WorkListBounds bounds = emitWorkListBounds(b, e.loc, sizes.sequences, sizes.tokens,
                                              sizes.kvLen, kernel.getWorkListConfig());
-  auto after = [&](Value offset, Value count, int64_t bytes) {
-    return e.add(offset, e.alignTo(e.mul(count, bytes), kAlignment));
-  };
   AttentionSpace space;
   // The counts come first.
-  space.items = e.add(begin, kAlignment);
-  space.merges = after(space.items, bounds.items, sizeof(WorkItem));
-  space.parts = after(space.merges, bounds.merges, sizeof(MergeEntry));
-  space.scratch = after(space.parts, bounds.parts, kernel.getPartBytes());
-  space.end = after(space.scratch, e.toI64(sizes.workers), kernel.getScratchBytes());
+  space.items = e.add(begin, kWorkspaceAlignment);
+  space.merges = offsetAfter(space.items, bounds.items, sizeof(WorkItem));
+  space.parts = offsetAfter(space.merges, bounds.merges, sizeof(MergeEntry));
+  space.scratch = offsetAfter(space.parts, bounds.parts, kernel.getPartBytes());
+  space.end = offsetAfter(space.scratch, e.toI64(sizes.workers), kernel.getScratchBytes());
   return space;
-}
-
-/// A tensor that is neither an argument nor a result of the function.
-bool HostFunction::isIntermediate(Value tensor) {
-  if (!isa<RankedTensorType>(tensor.getType()) || isa<BlockArgument>(tensor))
-    return false;
-  return llvm::none_of(tensor.getUsers(), [](Operation *user) {
-    return isa<func::ReturnOp>(user);
-  });
-}
-
-Value HostFunction::emitIntermediateBytes(Value tensor, Value tokens) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t rowBytes = getByteWidth(type.getElementType());
-  for (int64_t dim : type.getShape().drop_front())
-    rowBytes *= dim;
-  return e.alignTo(e.mul(tokens, rowBytes), kAlignment);
 }
 
 Value HostFunction::emitWorkspaceEnd(function_ref<Sizes(Operation *)> sizesOf) {
@@ -295,24 +199,8 @@ Value HostFunction::emitWorkspaceEnd(function_ref<Sizes(Operation *)> sizesOf) {
 // needs
 //===----------------------------------------------------------------------===//
 
-LLVM::LLVMFuncOp HostFunction::emitNeeds() {
-  LLVM::LLVMFuncOp needs = startFunction((function.getName() + ".needs").str(), 3);
-  rt = needs.getArgument(0);
-  Value bounds = needs.getArgument(1), out = needs.getArgument(2);
-  Block *entry = b.getInsertionBlock();
-  failureBlock = b.createBlock(&needs.getBody(), {}, {e.i32Type()}, {e.loc});
-  LLVM::ReturnOp::create(b, e.loc, failureBlock->getArgument(0));
-  b.setInsertionPointToStart(entry);
-
-  auto bound = [&](int64_t offset) { return abi.loadI32(bounds, offset); };
-  Sizes sizes{bound(offsetof(kvc_bounds_t, max_sequences)),
-              bound(offsetof(kvc_bounds_t, max_tokens)),
-              bound(offsetof(kvc_bounds_t, max_kv_len)),
-              bound(offsetof(kvc_bounds_t, num_workers))};
-  Value smallest = e.min(e.min(sizes.sequences, sizes.tokens),
-                         e.min(sizes.kvLen, e.sub(sizes.workers, e.i32(1))));
-  failUnless(e.lessOrEqual(e.i32(0), smallest), KVC_STATUS_INVALID_ARGUMENT,
-             "expected bounds of at least 0 and at least 1 worker");
+void HostFunction::emitNeeds() {
+  Sizes sizes = startNeeds();
   // A batch that the function makes itself knows its longest sequence.
   for (Operation &op : function.getBody().front()) {
     if (auto table = dyn_cast<BatchFromBlockTableOp>(op))
@@ -320,42 +208,12 @@ LLVM::LLVMFuncOp HostFunction::emitNeeds() {
     if (auto csr = dyn_cast<BatchFromCSROp>(op))
       sizes.kvLen = e.max(sizes.kvLen, e.i32(csr.getMaxKvLen()));
   }
-  Value end = emitWorkspaceEnd([&](Operation *) { return sizes; });
-  abi.store(end, out, offsetof(kvc_needs_t, workspace_size));
-  LLVM::ReturnOp::create(b, e.loc, e.i32(KVC_STATUS_OK));
-  return needs;
+  finishNeeds(emitWorkspaceEnd([&](Operation *) { return sizes; }));
 }
 
 //===----------------------------------------------------------------------===//
 // Values in `run`
 //===----------------------------------------------------------------------===//
-
-/// Memory of the function's frame.
-Value HostFunction::allocate(int64_t bytes) {
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&run.getBody().front());
-  return LLVM::AllocaOp::create(b, e.loc, e.ptrType(), b.getI8Type(), e.i64(bytes),
-                                /*alignment=*/16);
-}
-
-Value HostFunction::tensorData(Value tensor) {
-  return abi.loadPtr(tensor, offsetof(kvc_tensor_t, data));
-}
-
-Value HostFunction::tensorTokens(Value tensor) {
-  return abi.loadI64(tensor, offsetof(kvc_tensor_t, shape));
-}
-
-Value HostFunction::batchField(Value batch, int64_t offset, Type type) {
-  return abi.load(batch, offset, type);
-}
-
-HostFunction::Sizes HostFunction::batchSizes(Value batch) {
-  Value workers = abi.callTable(rt, offsetof(kvc_rt_api_t, num_workers), e.i32Type(), {stream});
-  return {batchField(batch, offsetof(kvc_batch_t, num_sequences), e.i32Type()),
-          batchField(batch, offsetof(kvc_batch_t, num_tokens), e.i32Type()),
-          batchField(batch, offsetof(kvc_batch_t, max_kv_len), e.i32Type()), workers};
-}
 
 /// Fills a TensorParam.
 void HostFunction::setTensor(Value params, int64_t field, Value tensor) {
@@ -401,37 +259,8 @@ Value HostFunction::parallelFor(LLVM::LLVMFuncOp kernel, Value params, Value cou
 //===----------------------------------------------------------------------===//
 
 LogicalResult HostFunction::emitRun() {
-  run = startFunction((function.getName() + ".run").str(), 3);
-  rt = run.getArgument(0);
-  stream = run.getArgument(1);
-  call = run.getArgument(2);
-  Block *entry = b.getInsertionBlock();
-  failureBlock = b.createBlock(&run.getBody(), {}, {e.i32Type()}, {e.loc});
-  LLVM::ReturnOp::create(b, e.loc, failureBlock->getArgument(0));
-  // The frame is in a block of its own, so that it can grow from anywhere.
-  Block *body = b.createBlock(failureBlock);
-  b.setInsertionPointToEnd(entry);
-  LLVM::BrOp::create(b, e.loc, ValueRange(), body);
-  b.setInsertionPointToStart(body);
-
-  if (!symbols.lookup(kProgramSymbol)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(function->getParentOfType<ModuleOp>().getBody());
-    symbols.insert(LLVM::LLVMFuncOp::create(b, e.loc, kProgramSymbol,
-                                            LLVM::LLVMFunctionType::get(e.ptrType(), {})));
-  }
-  program =
-      LLVM::CallOp::create(b, e.loc, TypeRange{e.ptrType()}, kProgramSymbol, ValueRange())
-          .getResult();
-  returnIfFailed(abi.callTable(rt, offsetof(kvc_rt_api_t, check_call), e.i32Type(),
-                               {program, e.i32(index), call}));
-
-  for (BlockArgument argument : function.getArguments())
-    values[argument] = abi.loadArg(call, argument.getArgNumber());
+  startRun();
   Block &source = function.getBody().front();
-  for (OpOperand &result : source.getTerminator()->getOpOperands())
-    values[result.get()] =
-        abi.loadArg(call, function.getNumArguments() + result.getOperandNumber());
 
   // Caches and batches first: the workspace depends on them.
   for (Operation &op : source)
@@ -455,39 +284,19 @@ LogicalResult HostFunction::emitRun() {
     }
     return {{}, e.toI32(tensorTokens(values.lookup(part))), {}, {}};
   };
-  Value end = emitWorkspaceEnd(sizesOf);
-  Value size = abi.loadI64(call, offsetof(kvc_call_t, workspace_size));
-  failUnless(e.lessOrEqual(end, size), KVC_STATUS_INVALID_ARGUMENT,
-             "expected a workspace of the size that 'needs' gives for this call, got a "
-             "smaller one");
-  workspace = abi.loadPtr(call, offsetof(kvc_call_t, workspace));
+  takeWorkspace(emitWorkspaceEnd(sizesOf));
 
-  // Intermediate tensors.
   Value offset = e.i64(0);
   for (Operation &op : source)
-    for (Value result : op.getResults()) {
-      if (!isIntermediate(result))
-        continue;
-      Value tokens = e.toI64(sizesOf(&op).tokens);
-      auto type = cast<RankedTensorType>(result.getType());
-      Value tensor = allocate(sizeof(kvc_tensor_t));
-      abi.store(e.offset(workspace, offset), tensor, offsetof(kvc_tensor_t, data));
-      int64_t stride = 1;
-      for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-        Value extent = dim == 0 ? tokens : e.i64(type.getDimSize(dim));
-        abi.store(extent, tensor, offsetof(kvc_tensor_t, shape) + dim * 8);
-        abi.store(e.i64(stride), tensor, offsetof(kvc_tensor_t, strides) + dim * 8);
-        stride *= dim == 0 ? 1 : type.getDimSize(dim);
-      }
-      values[result] = tensor;
-      offset = e.add(offset, emitIntermediateBytes(result, tokens));
-    }
+    for (Value result : op.getResults())
+      if (isIntermediate(result))
+        offset = placeIntermediate(result, e.toI64(sizesOf(&op).tokens), offset);
 
   for (Operation &op : source)
     if (!isa<CacheFromBuffersOp, BatchFromBlockTableOp, BatchFromCSROp>(op))
       if (failed(emitOperation(op)))
         return failure();
-  LLVM::ReturnOp::create(b, e.loc, e.i32(KVC_STATUS_OK));
+  finishRun();
   return success();
 }
 

@@ -5,24 +5,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Lowers one function of kvc operations to kernels and to the two entry points of
-// the host ABI. In `run` each value is a pointer to its structure of kvc-rt/abi.h:
-// kvc_tensor_t, kvc_cache_view_t or kvc_batch_t.
+// the host ABI.
 //===----------------------------------------------------------------------===//
 #ifndef KVC_LIB_CONVERSION_KVCTOCPU_HOSTFUNCTION_H
 #define KVC_LIB_CONVERSION_KVCTOCPU_HOSTFUNCTION_H
 
 #include "AttentionKernel.h"
 #include "Emitter.h"
-#include "kvc/Conversion/HostABI.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "kvc/Conversion/HostEntries.h"
 
 namespace kvc {
 
-/// Function that returns the program, defined by -kvc-build-program.
-inline constexpr llvm::StringLiteral kProgramSymbol = "kvc.program";
-
-class HostFunction {
+class HostFunction : HostEntries {
 public:
   /// `symbols` is the table of the function's module.
   HostFunction(mlir::func::FuncOp function, int64_t index, CPUTier tier,
@@ -33,12 +27,6 @@ public:
   llvm::LogicalResult lower();
 
 private:
-  using Value = mlir::Value;
-
-  /// What sizes depend on: of a call, or upper bounds of calls (i32).
-  struct Sizes {
-    Value sequences, tokens, kvLen, workers;
-  };
   /// Offsets of the parts of the workspace that one attention uses (i64).
   struct AttentionSpace {
     Value items, merges, parts, scratch, end;
@@ -58,19 +46,14 @@ private:
   void emitAttentionKernels(AttentionOp op);
 
   // Entry points.
-  mlir::LLVM::LLVMFuncOp emitNeeds();
+  void emitNeeds();
   llvm::LogicalResult emitRun();
-  mlir::LLVM::LLVMFuncOp startFunction(llvm::StringRef name, unsigned numArguments);
-  void returnIfFailed(Value status);
-  void failUnless(Value condition, kvc_status_t status, llvm::Twine message);
 
   // Workspace.
   AttentionSpace emitAttentionSpace(const AttentionKernel &kernel, const Sizes &sizes,
                                     Value begin);
-  Value emitIntermediateBytes(Value tensor, Value tokens);
   /// End of the workspace, after the intermediate tensors and the largest attention.
   Value emitWorkspaceEnd(llvm::function_ref<Sizes(mlir::Operation *)> sizesOf);
-  bool isIntermediate(Value tensor);
 
   // Operations in `run`.
   llvm::LogicalResult emitOperation(mlir::Operation &op);
@@ -86,33 +69,16 @@ private:
 
   /// Checks a batch or cache that was made in this function before it is used.
   void checkUse(Value batch, Value cache);
-  void checkTokens(mlir::Operation *op, llvm::ArrayRef<Value> tensors, Value tokens);
   void runRowKernel(mlir::Operation *op, Value params, Value tokens);
   Value parallelFor(mlir::LLVM::LLVMFuncOp kernel, Value params, Value count);
 
-  Value allocate(int64_t bytes);
   void setTensor(Value params, int64_t field, Value tensor);
   void setComponent(Value params, int64_t field, Value cache, ComponentAttr component);
-  Value tensorData(Value tensor);
-  Value tensorTokens(Value tensor);
-  Value batchField(Value batch, int64_t offset, mlir::Type type);
-  Sizes batchSizes(Value batch);
 
-  mlir::func::FuncOp function;
-  int64_t index;
-  mlir::SymbolTable &symbols;
-  mlir::OpBuilder b;
   Emitter e;
-  ABIBuilder abi;
-
   llvm::DenseMap<mlir::Operation *, mlir::LLVM::LLVMFuncOp> rowKernels;
   llvm::DenseMap<mlir::Operation *, AttentionFunctions> attentions;
-
-  // State while `run` is being emitted.
-  mlir::LLVM::LLVMFuncOp run;
-  mlir::Block *failureBlock = nullptr; ///< returns its argument, a status
-  Value rt, stream, call, program, workspace, attentionSpace;
-  llvm::DenseMap<Value, Value> values;
+  Value attentionSpace; ///< Offset of the attentions' part of the workspace.
 };
 
 } // namespace kvc

@@ -26,18 +26,6 @@ void HostFunction::checkUse(Value batch, Value cache) {
                                 values.lookup(cache), e.i32(type.getPageSize())}));
 }
 
-/// Tensors of one operation must have as many rows as the batch has tokens.
-void HostFunction::checkTokens(Operation *op, ArrayRef<Value> tensors, Value tokens) {
-  Value same;
-  for (Value tensor : tensors) {
-    Value equal = e.equal(tensorTokens(values.lookup(tensor)), tokens);
-    same = same ? e.logicalAnd(same, equal) : equal;
-  }
-  failUnless(same, KVC_STATUS_INVALID_ARGUMENT,
-             "expected the tensors of '" + op->getName().getStringRef() +
-                 "' to have as many rows as the batch has new tokens");
-}
-
 void HostFunction::runRowKernel(Operation *op, Value params, Value tokens) {
   returnIfFailed(parallelFor(rowKernels.lookup(op), params, e.ceilDiv(tokens, kTokensPerItem)));
 }

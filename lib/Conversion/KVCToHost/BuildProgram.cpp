@@ -7,7 +7,7 @@
 // Adds what makes a module in the LLVM dialect a program of kvc-rt/abi.h: the
 // flat descriptor, the table of entry points, and the one exported symbol.
 //===----------------------------------------------------------------------===//
-#include "kvc/Conversion/HostABI.h"
+#include "kvc/Conversion/HostEntries.h"
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/IR/KVC.h"
 
@@ -25,11 +25,9 @@ namespace kvc {
 using namespace mlir;
 using namespace kvc;
 
-static constexpr StringLiteral kFunctionsAttr = "kvc.functions";
 static constexpr StringLiteral kBlobSymbol = "kvc.blob";
 static constexpr StringLiteral kEntriesSymbol = "kvc.entries";
 static constexpr StringLiteral kProgramGlobalSymbol = "kvc.program_table";
-static constexpr StringLiteral kProgramSymbol = "kvc.program";
 static constexpr int64_t kBlobAlignment = 8;
 
 //===----------------------------------------------------------------------===//
@@ -87,6 +85,9 @@ public:
   /// error at `loc`.
   LogicalResult addFunction(Location loc, const ProgramFunction &function);
 
+  /// Adds the device code, and the kernels in it.
+  void addImage(const ProgramImage &image, ArrayRef<ProgramKernel> kernels);
+
   /// Lays out the blob; an error at `loc` if it is too large.
   FailureOr<std::string> build(Location loc, StringRef target) const;
 
@@ -94,6 +95,7 @@ private:
   struct Function {
     StringRef name;
     uint32_t numInputs;
+    uint32_t maxQueryLen;
     SmallVector<kvc_arg_desc_t> args;
   };
 
@@ -102,6 +104,8 @@ private:
 
   SmallVector<Function> functions;
   llvm::MapVector<CacheType, uint32_t> cacheTypes;
+  SmallVector<ProgramImage> images;
+  SmallVector<ProgramKernel> kernels; ///< Of image 0.
 };
 } // namespace
 
@@ -190,7 +194,13 @@ LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &funct
                             << function.name << "' twice";
   ArrayRef<Type> inputs = function.type.getInputs();
   bool hasOneBatch = llvm::count_if(inputs, llvm::IsaPred<BatchType>) == 1;
-  Function out = {function.name, static_cast<uint32_t>(inputs.size()), {}};
+  size_t numArgs = inputs.size() + function.type.getNumResults();
+  if (!function.alignments.empty() && function.alignments.size() != numArgs)
+    return emitError(loc) << "function '" << function.name << "': expected alignments of "
+                          << numArgs << " arguments and results, got "
+                          << function.alignments.size();
+  Function out = {function.name, static_cast<uint32_t>(inputs.size()),
+                  static_cast<uint32_t>(function.maxQueryLen), {}};
 
   auto add = [&](Type type, bool isResult, size_t index) -> LogicalResult {
     auto emit = [&] {
@@ -201,6 +211,8 @@ LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &funct
     if (failed(desc))
       return failure();
     desc->rows_are_tokens = hasOneBatch && hasTokenRows(type);
+    if (!function.alignments.empty())
+      desc->alignment = function.alignments[out.args.size()];
     out.args.push_back(*desc);
     return success();
   };
@@ -212,6 +224,11 @@ LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &funct
       return failure();
   functions.push_back(std::move(out));
   return success();
+}
+
+void Descriptor::addImage(const ProgramImage &image, ArrayRef<ProgramKernel> kernels) {
+  images.push_back(image);
+  this->kernels.append(kernels.begin(), kernels.end());
 }
 
 FailureOr<std::string> Descriptor::build(Location loc, StringRef target) const {
@@ -230,11 +247,32 @@ FailureOr<std::string> Descriptor::build(Location loc, StringRef target) const {
     kvc_function_desc_t desc = {};
     desc.num_inputs = function.numInputs;
     desc.num_args = function.args.size();
+    desc.max_query_len = function.maxQueryLen;
     desc.args = writer.append(ArrayRef<kvc_arg_desc_t>(function.args));
     desc.name = writer.appendString(function.name);
     writer.set(blob.functions, index, desc);
   }
+  blob.num_images = images.size();
+  blob.num_kernels = kernels.size();
+  if (!images.empty()) {
+    blob.images = writer.reserve<kvc_image_desc_t>(images.size());
+    blob.kernels = writer.reserve<kvc_kernel_desc_t>(kernels.size());
+  }
+  for (auto [index, kernel] : llvm::enumerate(kernels)) {
+    kvc_kernel_desc_t desc = {};
+    desc.name = writer.appendString(kernel.name);
+    desc.threads = kernel.threads;
+    desc.shared_bytes = kernel.sharedBytes;
+    writer.set(blob.kernels, index, desc);
+  }
   blob.target = writer.appendString(target);
+  for (auto [index, image] : llvm::enumerate(images)) {
+    kvc_image_desc_t desc = {};
+    desc.target = writer.appendString(image.target);
+    desc.data = writer.appendString(image.data);
+    desc.data_size = image.data.size() + 1;
+    writer.set(blob.images, index, desc);
+  }
   blob.size = writer.getBytes().size();
   if (!writer.fits())
     return emitError(loc) << "expected a descriptor of at most " << UINT32_MAX
@@ -394,6 +432,15 @@ void BuildProgramPass::runOnOperation() {
   for (const ProgramFunction &function : functions)
     if (failed(descriptor.addFunction(module.lookupSymbol(function.run)->getLoc(), function)))
       return signalPassFailure();
+  std::optional<ProgramImage> image = getProgramImage(module);
+  SmallVector<ProgramKernel> kernels = getProgramKernels(module);
+  if (!image && !kernels.empty()) {
+    module.emitError("expected an image with the ")
+        << kernels.size() << " kernels of the program, found none";
+    return signalPassFailure();
+  }
+  if (image)
+    descriptor.addImage(*image, kernels);
   FailureOr<std::string> blob = descriptor.build(loc, target);
   if (failed(blob))
     return signalPassFailure();
@@ -417,5 +464,5 @@ void BuildProgramPass::runOnOperation() {
   Value address = LLVM::AddressOfOp::create(b, loc, table);
   Value null = LLVM::ZeroOp::create(b, loc, address.getType());
   LLVM::ReturnOp::create(b, loc, LLVM::SelectOp::create(b, loc, isKnown, address, null));
-  module->removeAttr(kFunctionsAttr);
+  removeProgramAttributes(module);
 }

@@ -16,31 +16,112 @@ using namespace mlir;
 namespace kvc {
 
 static constexpr StringLiteral kFunctionsAttr = "kvc.functions";
+static constexpr StringLiteral kKernelsAttr = "kvc.kernels";
+static constexpr StringLiteral kImageAttr = "kvc.image";
+
+//===----------------------------------------------------------------------===//
+// What conversions hand over
+//===----------------------------------------------------------------------===//
+
+/// Appends `entry` to the list called `name`; returns its place.
+static int32_t appendEntry(ModuleOp module, StringRef name, ArrayRef<NamedAttribute> entry) {
+  Builder b(module.getContext());
+  SmallVector<Attribute> entries;
+  if (auto list = module->getAttrOfType<ArrayAttr>(name))
+    entries.append(list.begin(), list.end());
+  entries.push_back(b.getDictionaryAttr(entry));
+  module->setAttr(name, b.getArrayAttr(entries));
+  return entries.size() - 1;
+}
+
+/// The entries of the list called `name`.
+static SmallVector<DictionaryAttr> getEntries(ModuleOp module, StringRef name) {
+  if (auto list = module->getAttrOfType<ArrayAttr>(name))
+    return llvm::to_vector(list.getAsRange<DictionaryAttr>());
+  return {};
+}
+
+/// Fields of an entry; without the attribute, empty or 0.
+static StringRef getText(DictionaryAttr entry, StringRef name) {
+  auto attr = entry.getAs<StringAttr>(name);
+  return attr ? attr.getValue() : StringRef();
+}
+static int32_t getNumber(DictionaryAttr entry, StringRef name) {
+  auto attr = entry.getAs<IntegerAttr>(name);
+  return attr ? attr.getInt() : 0;
+}
 
 void addProgramFunction(ModuleOp module, const ProgramFunction &function) {
   Builder b(module.getContext());
-  SmallVector<Attribute> functions;
-  if (auto list = module->getAttrOfType<ArrayAttr>(kFunctionsAttr))
-    functions.append(list.begin(), list.end());
-  functions.push_back(b.getDictionaryAttr(
-      {b.getNamedAttr("name", b.getStringAttr(function.name)),
-       b.getNamedAttr("type", TypeAttr::get(function.type)),
-       b.getNamedAttr("needs", b.getStringAttr(function.needs)),
-       b.getNamedAttr("run", b.getStringAttr(function.run))}));
-  module->setAttr(kFunctionsAttr, b.getArrayAttr(functions));
+  SmallVector<NamedAttribute> entry = {
+      b.getNamedAttr("name", b.getStringAttr(function.name)),
+      b.getNamedAttr("type", TypeAttr::get(function.type)),
+      b.getNamedAttr("needs", b.getStringAttr(function.needs)),
+      b.getNamedAttr("run", b.getStringAttr(function.run))};
+  if (function.maxQueryLen != 0)
+    entry.push_back(
+        b.getNamedAttr("max_query_len", b.getI32IntegerAttr(function.maxQueryLen)));
+  if (!function.alignments.empty())
+    entry.push_back(
+        b.getNamedAttr("alignments", b.getDenseI32ArrayAttr(function.alignments)));
+  appendEntry(module, kFunctionsAttr, entry);
 }
 
 SmallVector<ProgramFunction> getProgramFunctions(ModuleOp module) {
   SmallVector<ProgramFunction> functions;
-  if (auto list = module->getAttrOfType<ArrayAttr>(kFunctionsAttr))
-    for (auto entry : list.getAsRange<DictionaryAttr>())
-      functions.push_back(
-          {entry.getAs<StringAttr>("name").getValue(),
-           cast<FunctionType>(entry.getAs<TypeAttr>("type").getValue()),
-           entry.getAs<StringAttr>("needs").getValue(),
-           entry.getAs<StringAttr>("run").getValue()});
+  for (DictionaryAttr entry : getEntries(module, kFunctionsAttr)) {
+    ProgramFunction function;
+    function.name = getText(entry, "name");
+    function.type = cast<FunctionType>(entry.getAs<TypeAttr>("type").getValue());
+    function.needs = getText(entry, "needs");
+    function.run = getText(entry, "run");
+    function.maxQueryLen = getNumber(entry, "max_query_len");
+    if (auto alignments = entry.getAs<DenseI32ArrayAttr>("alignments"))
+      function.alignments = alignments;
+    functions.push_back(function);
+  }
   return functions;
 }
+
+int32_t addProgramKernel(ModuleOp module, const ProgramKernel &kernel) {
+  Builder b(module.getContext());
+  return appendEntry(
+      module, kKernelsAttr,
+      {b.getNamedAttr("name", b.getStringAttr(kernel.name)),
+       b.getNamedAttr("threads", b.getI32IntegerAttr(kernel.threads)),
+       b.getNamedAttr("shared_bytes", b.getI32IntegerAttr(kernel.sharedBytes))});
+}
+
+SmallVector<ProgramKernel> getProgramKernels(ModuleOp module) {
+  SmallVector<ProgramKernel> kernels;
+  for (DictionaryAttr entry : getEntries(module, kKernelsAttr))
+    kernels.push_back({getText(entry, "name"), getNumber(entry, "threads"),
+                       getNumber(entry, "shared_bytes")});
+  return kernels;
+}
+
+void setProgramImage(ModuleOp module, const ProgramImage &image) {
+  Builder b(module.getContext());
+  module->setAttr(kImageAttr,
+                  b.getDictionaryAttr({b.getNamedAttr("target", b.getStringAttr(image.target)),
+                                       b.getNamedAttr("data", b.getStringAttr(image.data))}));
+}
+
+std::optional<ProgramImage> getProgramImage(ModuleOp module) {
+  auto image = module->getAttrOfType<DictionaryAttr>(kImageAttr);
+  if (!image)
+    return std::nullopt;
+  return ProgramImage{getText(image, "target"), getText(image, "data")};
+}
+
+void removeProgramAttributes(ModuleOp module) {
+  for (StringRef name : {kFunctionsAttr, kKernelsAttr, kImageAttr})
+    module->removeAttr(name);
+}
+
+//===----------------------------------------------------------------------===//
+// The structures
+//===----------------------------------------------------------------------===//
 
 kvc_dtype_t getABIDtype(Type elementType) {
   return TypeSwitch<Type, kvc_dtype_t>(elementType)

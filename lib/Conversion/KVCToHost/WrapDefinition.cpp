@@ -10,6 +10,7 @@
 #include "DefinitionChecks.h"
 
 #include "kvc/Conversion/DefinitionABI.h"
+#include "kvc/Conversion/HostEntries.h"
 #include "kvc/Conversion/Passes.h"
 
 #define DEBUG_TYPE "kvc-wrap-definition"
@@ -21,8 +22,6 @@ namespace kvc {
 
 using namespace mlir;
 using namespace kvc;
-
-static constexpr StringLiteral kProgramSymbol = "kvc.program";
 
 namespace {
 /// Collects the arguments of a call to a lowered function.
@@ -213,7 +212,12 @@ void WrapDefinitionPass::runOnOperation() {
     b.setInsertionPointAfter(function);
     if (failed(createRun(b, function, type, functionIndex++, run)))
       return signalPassFailure();
-    addProgramFunction(module, {function.getName(), type, needs, run});
+    ProgramFunction result;
+    result.name = function.getName();
+    result.type = type;
+    result.needs = needs;
+    result.run = run;
+    addProgramFunction(module, result);
     function->removeAttr(kFunctionTypeAttr);
     function->removeAttr(kChecksAttr);
     SymbolTable::setSymbolVisibility(function, SymbolTable::Visibility::Private);
