@@ -17,7 +17,8 @@
 // Runtime contract: each sequence has at most one new token (max_query_len <= 1).
 // Data of keys and values is aligned to 16 bytes, with strides that are multiples
 // of 8 elements; queries and outputs are aligned to 4 bytes, with even strides.
-// Strides count elements. All pointers are to device memory.
+// Strides count elements. All pointers are to device memory. The host code of
+// `convert-kvc-to-launches` relies on it, and has the runtime check it.
 //
 // Attributes of each kernel:
 //   kvc.function      name of the function that it belongs to
@@ -37,7 +38,17 @@
 #ifndef KVC_CONVERSION_KVCTONVVM_H
 #define KVC_CONVERSION_KVCTONVVM_H
 
+#include <cstdint>
+
 namespace kvc {
+
+/// Name of the gpu.module.
+inline constexpr char kKernelModuleName[] = "kvc_kernels";
+
+/// The runtime contract of attention in numbers; alignments count bytes.
+inline constexpr int32_t kAttentionMaxQueryLen = 1;
+inline constexpr int32_t kAttentionCacheAlignment = 16;
+inline constexpr int32_t kAttentionRowAlignment = 4;
 
 /// Parameters of <function>_attention and of <function>_merge, which take the
 /// same list. `i64` where the comment says stride, else a pointer.

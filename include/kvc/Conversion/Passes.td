@@ -79,8 +79,12 @@ def ConvertKVCToNVVMPass : Pass<"convert-kvc-to-nvvm", "::mlir::ModuleOp"> {
   let description = [{
     Replaces every public function of kvc operations by kernels in a
     `gpu.module`. Attention needs a `#kvc.gpu_schedule`. What has no kernel yet is
-    refused with the reason.
+    refused with the reason. `KVCToNVVM.h` says what the kernels expect.
   }];
+  let options = [
+    Option<"keepFunctions", "keep-functions", "bool", "false",
+           "leave the functions, for -convert-kvc-to-launches">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
@@ -124,12 +128,28 @@ def ExpandRuntimeCallsPass : Pass<"kvc-expand-runtime-calls"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def ConvertKVCToLaunchesPass : Pass<"convert-kvc-to-launches", "::mlir::ModuleOp"> {
+  let summary = "generate the host code that launches GPU kernels";
+  let description = [{
+    Runs after `-convert-kvc-to-nvvm="keep-functions"`: replaces each function by
+    `needs` and `run` of the host ABI, and lists the kernels of the `gpu.module`
+    in the attribute `kvc.kernels` of the module. `run` has the runtime check the
+    call, lays out the workspace, and launches the kernels of each operation in
+    order. It reads no device memory: arrays are sized by the upper bounds that the
+    batch states, and the work list is built on the device. Private functions,
+    which nothing can call, are dropped.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def BuildProgramPass : Pass<"kvc-build-program", "::mlir::ModuleOp"> {
   let summary = "add the descriptor and the one exported symbol of a program";
   let description = [{
     Reads the module's `kvc.functions` attribute, which the conversions to CPU
     and host write, and adds the flat descriptor, the table of entry points and
-    the query function of `kvc-rt/abi.h`. All other symbols become private.
+    the query function of `kvc-rt/abi.h`. All other symbols become private. For a
+    GPU there are `kvc.kernels` and `kvc.image` as well, which become part of the
+    descriptor.
   }];
   let options = [
     Option<"programName", "program-name", "std::string", "\"\"",

@@ -27,8 +27,6 @@ using namespace kvc;
 /// Dynamic shared memory that a block of sm_90 may have.
 static constexpr int64_t kMaxSharedBytes = 227 * 1024;
 
-static constexpr StringLiteral kModuleName = "kvc_kernels";
-
 /// Returns true if `op` belongs to the dialect.
 static bool isKVCOp(Operation &op) { return isa<KVCDialect>(op.getDialect()); }
 
@@ -212,7 +210,7 @@ void ConvertKVCToNVVMPass::runOnOperation() {
 
   OpBuilder b(&getContext());
   b.setInsertionPointToEnd(module.getBody());
-  auto kernels = gpu::GPUModuleOp::create(b, module.getLoc(), kModuleName);
+  auto kernels = gpu::GPUModuleOp::create(b, module.getLoc(), kKernelModuleName);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), b.getUnitAttr());
   b.setInsertionPointToStart(kernels.getBody());
   auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
@@ -221,6 +219,7 @@ void ConvertKVCToNVVMPass::runOnOperation() {
                          /*alignment=*/1024, kSharedSpace);
   for (func::FuncOp function : functions) {
     emitKernels(b, function);
-    function.erase();
+    if (!keepFunctions)
+      function.erase();
   }
 }
