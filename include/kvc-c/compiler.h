@@ -40,7 +40,8 @@ typedef enum kvc_emit {
 typedef enum kvc_target {
   KVC_TARGET_CPU = 0,        /**< Optimised kernels. */
   KVC_TARGET_DEFINITION = 1, /**< The definition of every op, as loops. */
-  KVC_TARGET_GPU = 2         /**< PTX for sm_90a. */
+  KVC_TARGET_GPU = 2         /**< Kernels for sm_90a, as PTX or in a program that
+                                  launches them. */
 } kvc_target_t;
 
 /** Options; null strings and zeros mean the default. */

@@ -46,10 +46,7 @@ static LogicalResult checkChoice(StringRef option, std::string &value,
 
 /// Checks what does not depend on the host, and fills in defaults.
 static LogicalResult checkOptions(CompileOptions &options, EmitErrorFn emitError) {
-  bool isGPU = options.target == CompileTarget::GPU;
-  if (isGPU && options.emit != EmitKind::PTX && options.emit != EmitKind::MLIR)
-    return emitError() << "expected PTX or MLIR to be emitted for a GPU, not host code";
-  if (!isGPU && options.emit == EmitKind::PTX)
+  if (options.target != CompileTarget::GPU && options.emit == EmitKind::PTX)
     return emitError() << "expected target gpu to emit PTX";
   if (failed(checkChoice("layout", options.layout, {"packed", "row_major"}, emitError)) ||
       failed(checkChoice("precision", options.precision, {"f32", "f64"}, emitError)) ||
@@ -72,6 +69,15 @@ static LogicalResult checkOptions(CompileOptions &options, EmitErrorFn emitError
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
+
+/// Fills in what PTX and programs with PTX have in common.
+template <typename Options>
+static void setDeviceOptions(Options &device, const CompileOptions &options) {
+  device.chip = options.chip;
+  device.ptxVersion = options.ptxVersion;
+  if (options.split > 0)
+    device.split = options.split;
+}
 
 static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
                                CPUTier tier) {
@@ -96,12 +102,16 @@ static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
     break;
   }
   case CompileTarget::GPU: {
-    PTXPipelineOptions ptx;
-    ptx.chip = options.chip;
-    ptx.ptxVersion = options.ptxVersion;
-    if (options.split > 0)
-      ptx.split = options.split;
-    buildKVCToPTXPipeline(pm, ptx);
+    if (options.emit == EmitKind::PTX) {
+      PTXPipelineOptions ptx;
+      setDeviceOptions(ptx, options);
+      buildKVCToPTXPipeline(pm, ptx);
+      break;
+    }
+    GPUPipelineOptions gpu;
+    setDeviceOptions(gpu, options);
+    gpu.programName = options.programName;
+    buildKVCToGPUPipeline(pm, gpu);
     break;
   }
   }
@@ -138,19 +148,18 @@ kvc_status_t kvc::compile(ModuleOp module, const CompileOptions &givenOptions,
   if (failed(checkOptions(options, emitOptionError)))
     return KVC_STATUS_INVALID_ARGUMENT;
 
-  CPUTarget cpuTarget;
-  if (options.target != CompileTarget::GPU) {
-    FailureOr<CPUTarget> resolved =
-        resolveCPUTarget(options.tier, options.cpu, options.features, emitOptionError);
-    if (failed(resolved))
-      return KVC_STATUS_INVALID_ARGUMENT;
-    cpuTarget = std::move(*resolved);
-    if (options.emit == EmitKind::Program &&
-        failed(checkRunsOnHost(cpuTarget, emitOptionError)))
-      return KVC_STATUS_UNSUPPORTED;
-  }
+  // What launches kernels computes a few sizes: any processor will do.
+  bool isGPU = options.target == CompileTarget::GPU;
+  FailureOr<CPUTarget> cpuTarget =
+      isGPU ? resolveCPUTarget(stringifyCPUTier(CPUTier::Plain), /*cpu=*/"", /*features=*/"",
+                               emitOptionError)
+            : resolveCPUTarget(options.tier, options.cpu, options.features, emitOptionError);
+  if (failed(cpuTarget))
+    return KVC_STATUS_INVALID_ARGUMENT;
+  if (options.emit == EmitKind::Program && failed(checkRunsOnHost(*cpuTarget, emitOptionError)))
+    return KVC_STATUS_UNSUPPORTED;
 
-  if (failed(runPasses(module, options, cpuTarget.tier)))
+  if (failed(runPasses(module, options, cpuTarget->tier)))
     return KVC_STATUS_UNSUPPORTED;
 
   CompileResult made;
@@ -163,7 +172,7 @@ kvc_status_t kvc::compile(ModuleOp module, const CompileOptions &givenOptions,
     if (failed(ptx))
       return KVC_STATUS_INTERNAL;
     made.data = std::move(*ptx);
-  } else if (failed(emitHost(module, options, cpuTarget, made))) {
+  } else if (failed(emitHost(module, options, *cpuTarget, made))) {
     return KVC_STATUS_INTERNAL;
   }
   result = std::move(made);

@@ -20,4 +20,8 @@ void kvc::registerKVCPipelines() {
       buildKVCToDefinitionPipeline);
   PassPipelineRegistration<PTXPipelineOptions>(
       "kvc-to-ptx-pipeline", "kvc to PTX text in a gpu.binary", buildKVCToPTXPipeline);
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "kvc-to-gpu-pipeline",
+      "kvc to PTX and the host code that launches it, in the LLVM dialect",
+      buildKVCToGPUPipeline);
 }

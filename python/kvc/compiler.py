@@ -49,7 +49,8 @@ class Compiler:
         text : str
             The module.
         target : {"cpu", "definition", "gpu"}
-            Optimised CPU kernels, the definition as loops, or PTX.
+            Optimised CPU kernels, the definition as loops, or GPU kernels and
+            the host code that launches them.
         emit : {"program", "object", "llvmir", "ptx", "mlir"}
             A program ready to run; a relocatable object; text.
         tier : str, optional

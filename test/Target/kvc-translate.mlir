@@ -19,6 +19,11 @@
 // RUN: llvm-nm --extern-only --defined-only %t.o | FileCheck %s --check-prefix=OBJECT
 // RUN: llvm-nm --undefined-only %t.o | FileCheck %s --check-prefix=NEEDS \
 // RUN:   --implicit-check-not=" U "
+// RUN: kvc-translate --kvc-to-object --target=gpu --program-name=mine %s -o %t.o
+// RUN: llvm-nm --extern-only --defined-only %t.o | FileCheck %s --check-prefix=GPU-OBJECT
+// RUN: llvm-nm --undefined-only %t.o | count 0
+// RUN: kvc-translate --kvc-to-llvmir --target=gpu %s | FileCheck %s --check-prefix=GPU-IR
+// RUN: kvc-translate --kvc-to-mlir --target=gpu %s | FileCheck %s --check-prefix=GPU-MLIR
 
 // MLIR-NOT: kvc.functions
 // MLIR: llvm.func @kvc_program_query(
@@ -35,6 +40,14 @@
 // PTX-83: .target sm_90{{$}}
 // OBJECT: T kvc_program_query
 // OBJECT-NOT: {{.}}
+// GPU-OBJECT: T mine_program_query
+// GPU-OBJECT-NOT: {{.}}
+// GPU-IR: target triple = "x86_64
+// GPU-IR: .entry decode_attention
+// GPU-IR: define ptr @kvc_program_query(i32
+// GPU-IR: attributes #{{[0-9]+}} = { {{.*}}"target-cpu"="x86-64"
+// GPU-MLIR-NOT: gpu.
+// GPU-MLIR: llvm.func @kvc_program_query(
 // NEEDS-DAG: U expf
 // NEEDS-DAG: U free
 // NEEDS-DAG: U malloc

@@ -9,6 +9,7 @@
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Pipelines/Compile.h"
 #include "kvc/Pipelines/Pipelines.h"
+#include "kvc/Target/PTX/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -43,6 +44,7 @@ int main(int argc, char **argv) {
   registerUpstreamPasses();
   kvc::registerKVCTransformsPasses();
   kvc::registerKVCConversionPasses();
+  kvc::registerKVCTargetPTXPasses();
   kvc::registerKVCPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "kvc compiler driver\n", registry));

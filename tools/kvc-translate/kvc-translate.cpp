@@ -28,7 +28,8 @@ static constexpr StringLiteral kTool = "kvc-translate";
 static const char kOverview[] =
     "kvc compiler: .mlir in, code out\n\n"
     "  kvc-translate --kvc-to-ptx decode.mlir -o decode.ptx\n"
-    "  kvc-translate --kvc-to-object --tier=avx2 decode.mlir -o decode.o\n";
+    "  kvc-translate --kvc-to-object --tier=avx2 decode.mlir -o decode.o\n"
+    "  kvc-translate --kvc-to-object --target=gpu decode.mlir -o decode.o\n";
 
 namespace {
 /// The command line. `on` tells for which targets an option means something.
@@ -56,7 +57,8 @@ struct Options {
                  clEnumValN(kvc::CompileTarget::Definition, "definition",
                             "The definition of each operation, as loops"),
                  clEnumValN(kvc::CompileTarget::GPU, "gpu",
-                            "GPU kernels (default of --kvc-to-ptx)"))};
+                            "GPU kernels, and a host that launches them (default of "
+                            "--kvc-to-ptx)"))};
   cl::opt<std::string> tier{
       "tier", cl::value_desc("name"), cl::cat(category),
       cl::desc("cpu: avx512_bf16, avx512, avx2 or plain (default: the best that --cpu and "
@@ -76,8 +78,8 @@ struct Options {
       cl::desc("definition: of scores and sums: f32 (default) or f64")};
   cl::opt<std::string> programName{
       "program-name", cl::value_desc("name"), cl::cat(category),
-      cl::desc("cpu, definition: the query function is <name>_program_query (default: "
-               "kvc_program_query)")};
+      cl::desc("the query function is <name>_program_query (default: kvc_program_query); "
+               "not for --kvc-to-ptx")};
   cl::opt<std::string> chip{"chip", cl::value_desc("name"), cl::cat(category),
                             cl::desc("gpu: sm_90a (default) or sm_90")};
   cl::opt<int64_t> ptxVersion{
@@ -119,10 +121,14 @@ LogicalResult Options::check() {
     target = CompileTarget::GPU;
   bool isCPU = target == CompileTarget::CPU, isGPU = target == CompileTarget::GPU;
   bool isDefinition = target == CompileTarget::Definition;
+  if (programName.getNumOccurrences() && emit == kvc::EmitKind::PTX) {
+    printError("option --program-name has no meaning for --kvc-to-ptx");
+    return failure();
+  }
   const std::pair<const cl::Option *, bool> applies[] = {
       {&tier, isCPU},          {&cpu, !isGPU},         {&features, !isGPU},
       {&layout, !isGPU},       {&chip, isGPU},         {&ptxVersion, isGPU},
-      {&programName, !isGPU},  {&split, !isDefinition}, {&precision, isDefinition},
+      {&split, !isDefinition}, {&precision, isDefinition},
   };
   for (auto [option, doesApply] : applies) {
     if (option->getNumOccurrences() == 0 || doesApply)

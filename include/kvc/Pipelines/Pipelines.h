@@ -38,7 +38,12 @@ struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineO
                                   llvm::cl::init("")};
 };
 
-struct PTXPipelineOptions : mlir::PassPipelineOptions<PTXPipelineOptions> {
+/// Options of everything that makes PTX.
+template <typename Options>
+struct DevicePipelineOptions : mlir::PassPipelineOptions<Options> {
+  template <typename T>
+  using Option = mlir::detail::PassOptions::Option<T>;
+
   Option<std::string> chip{*this, "chip", llvm::cl::desc("GPU architecture"),
                            llvm::cl::init("sm_90a")};
   Option<int64_t> ptxVersion{*this, "ptx-version",
@@ -46,6 +51,14 @@ struct PTXPipelineOptions : mlir::PassPipelineOptions<PTXPipelineOptions> {
                              llvm::cl::init(86)};
   Option<int64_t> split{*this, "split", llvm::cl::desc("keys of one work item"),
                         llvm::cl::init(1024)};
+};
+
+struct PTXPipelineOptions : DevicePipelineOptions<PTXPipelineOptions> {};
+
+struct GPUPipelineOptions : DevicePipelineOptions<GPUPipelineOptions> {
+  Option<std::string> programName{*this, "program-name",
+                                  llvm::cl::desc("prefix of the query function"),
+                                  llvm::cl::init("")};
 };
 
 /// kvc -> LLVM dialect: optimised CPU kernels and a program's entry points.
@@ -58,8 +71,12 @@ void buildKVCToDefinitionPipeline(mlir::OpPassManager &pm,
 /// kvc -> gpu.binary with PTX text.
 void buildKVCToPTXPipeline(mlir::OpPassManager &pm, const PTXPipelineOptions &options);
 
-/// Registers kvc-to-cpu-pipeline, kvc-to-definition-pipeline and
-/// kvc-to-ptx-pipeline.
+/// kvc -> LLVM dialect: host code that launches kernels, their PTX as the image of
+/// the program, and a program's entry points.
+void buildKVCToGPUPipeline(mlir::OpPassManager &pm, const GPUPipelineOptions &options);
+
+/// Registers kvc-to-cpu-pipeline, kvc-to-definition-pipeline, kvc-to-ptx-pipeline
+/// and kvc-to-gpu-pipeline.
 void registerKVCPipelines();
 
 } // namespace kvc

@@ -1,4 +1,4 @@
-//===- PTX.cpp - kvc to PTX -----------------------------------------------===//
+//===- GPU.cpp - kvc to PTX, and to programs for a GPU --------------------===//
 //
 // Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +8,7 @@
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Pipelines/Pipelines.h"
+#include "kvc/Target/PTX/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -19,11 +20,13 @@ using namespace kvc;
 
 /// After it there is one gpu.module of llvm.func kernels, whose bodies may still
 /// hold scf, arith and vector operations.
-static void addKernels(OpPassManager &pm, const PTXPipelineOptions &options) {
+static void addKernels(OpPassManager &pm, int64_t split, bool keepFunctions) {
   PlanGPUPassOptions plan;
-  plan.split = options.split;
+  plan.split = split;
   pm.addPass(createPlanGPUPass(plan));
-  pm.addPass(createConvertKVCToNVVMPass());
+  ConvertKVCToNVVMPassOptions convert;
+  convert.keepFunctions = keepFunctions;
+  pm.addPass(createConvertKVCToNVVMPass(convert));
   pm.addPass(createVerifyNVVMPass());
 }
 
@@ -44,16 +47,41 @@ static void addNVVM(OpPassManager &pm) {
   module.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void kvc::buildKVCToPTXPipeline(OpPassManager &pm, const PTXPipelineOptions &options) {
-  addKernels(pm, options);
+/// After it the gpu.module is a gpu.binary with PTX text.
+static void addPTX(OpPassManager &pm, StringRef chip, int64_t ptxVersion) {
   // Below level 1, accumulators are copied and ptxas serialises wgmma.
   GpuNVVMAttachTargetOptions target;
-  target.chip = options.chip;
-  target.features = "+ptx" + std::to_string(options.ptxVersion);
+  target.chip = chip.str();
+  target.features = "+ptx" + std::to_string(ptxVersion);
   target.optLevel = 3;
   pm.addPass(createGpuNVVMAttachTarget(target));
   addNVVM(pm);
   GpuModuleToBinaryPassOptions binary;
   binary.compilationTarget = "isa";
   pm.addPass(createGpuModuleToBinaryPass(binary));
+}
+
+/// After it the host code is in the LLVM dialect.
+static void addHost(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void kvc::buildKVCToPTXPipeline(OpPassManager &pm, const PTXPipelineOptions &options) {
+  addKernels(pm, options.split, /*keepFunctions=*/false);
+  addPTX(pm, options.chip, options.ptxVersion);
+}
+
+void kvc::buildKVCToGPUPipeline(OpPassManager &pm, const GPUPipelineOptions &options) {
+  addKernels(pm, options.split, /*keepFunctions=*/true);
+  pm.addPass(createConvertKVCToLaunchesPass());
+  addPTX(pm, options.chip, options.ptxVersion);
+  pm.addPass(createEmbedPTXPass());
+  addHost(pm);
+  BuildProgramPassOptions program;
+  program.programName = options.programName;
+  program.target = options.chip;
+  pm.addPass(createBuildProgramPass(program));
 }
