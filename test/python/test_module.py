@@ -176,8 +176,9 @@ def test_fingerprint_is_the_hash_of_the_structure():
     assert kvc.CacheType(16, components).fingerprint == value
 
 
-@pytest.mark.parametrize("target", [{"target": "definition"}, CPUS[0].compile_options()],
-                         ids=["definition", "cpu"])  # fmt: skip
+@pytest.mark.parametrize("target", [{"target": "definition"}, CPUS[0].compile_options(),
+                                    {"target": "gpu"}],
+                         ids=["definition", "cpu", "gpu"])  # fmt: skip
 def test_everything_that_is_emitted(compiler, target):
     text = gqa(dtype="bf16").text
     code = compiler.compile(text, emit="object", program_name="mine", **target)
@@ -185,6 +186,15 @@ def test_everything_that_is_emitted(compiler, target):
     ir = compiler.compile(text, emit="llvmir", **target)
     assert isinstance(ir, str) and "define" in ir and "@kvc_program_query" in ir
     assert "llvm.func" in compiler.compile(text, emit="mlir", **target)
+
+
+def test_programs_for_a_gpu_hold_their_kernels(compiler):
+    """They are compiled and described anywhere; running them takes a device."""
+    text = gqa(dtype="bf16", append=True).text
+    program = compiler.compile(text, target="gpu", program_name="mine")
+    assert program.target == "sm_90a" and list(program) == ["attend"]
+    assert {c.layout for c in program["attend"].cache_type.components} == {"row_major"}
+    assert b".entry attend_attention(" in compiler.compile(text, target="gpu", emit="object")
 
 
 def test_results_are_made_where_none_are_given(compiler):

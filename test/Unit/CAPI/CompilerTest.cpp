@@ -184,6 +184,26 @@ INSTANTIATE_TEST_SUITE_P(Targets, CompilerTest,
                            return info.param == KVC_TARGET_CPU ? "CPU" : "Definition";
                          });
 
+using CompilerGPUTest = CompilerTest;
+
+// The shared library has what PTX takes, and a program holds it.
+TEST_F(CompilerGPUTest, EmbedsPTX) {
+  std::string text = kDecode;
+  for (size_t at; (at = text.find("1x8xf32")) != std::string::npos;)
+    text.replace(at, 7, "1x64xf16");
+  options.target = KVC_TARGET_GPU;
+  ASSERT_EQ(compile(text), KVC_STATUS_OK) << getMessages();
+  ASSERT_NE(kvc_compiled_query(compiled), nullptr);
+  const kvc_program_t *program = nullptr;
+  ASSERT_EQ(kvc_program_load(kvc_compiled_query(compiled), &program), KVC_STATUS_OK)
+      << kvc_last_message();
+  auto *blob = reinterpret_cast<const char *>(program->blob);
+  ASSERT_EQ(program->blob->num_images, 1u);
+  auto *image = reinterpret_cast<const kvc_image_desc_t *>(blob + program->blob->images);
+  EXPECT_THAT(blob + image->data, HasSubstr(".entry decode_attention("));
+  EXPECT_EQ(program->blob->num_kernels, 4u);
+}
+
 //===----------------------------------------------------------------------===//
 // What goes wrong
 //===----------------------------------------------------------------------===//
