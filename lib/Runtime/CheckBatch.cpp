@@ -56,6 +56,31 @@ kvc_status_t kvc::rt::checkBatchHeader(const ArgContext &context,
   return checkNotNegative(context, "num_page_ids", batch.num_page_ids);
 }
 
+kvc_status_t kvc::rt::checkBatchShape(const ArgContext &context,
+                                      const kvc_batch_t &batch,
+                                      uint32_t maxQueryLen) {
+  KVC_RETURN_IF_FAILED(checkBatchHeader(context, batch));
+  if (maxQueryLen != 0 &&
+      static_cast<uint32_t>(batch.max_query_len) > maxQueryLen)
+    return context.fail(KVC_STATUS_UNSUPPORTED,
+                        "expected a max_query_len of at most %u, which the "
+                        "function was compiled for, got %d",
+                        maxQueryLen, batch.max_query_len);
+  KVC_RETURN_IF_FAILED(checkPresent(context, "query_start", batch.query_start,
+                                    int64_t{batch.num_sequences} + 1));
+  KVC_RETURN_IF_FAILED(
+      checkPresent(context, "kv_lens", batch.kv_lens, batch.num_sequences));
+  KVC_RETURN_IF_FAILED(
+      checkPresent(context, "page_ids", batch.page_ids, batch.num_page_ids));
+  KVC_RETURN_IF_FAILED(
+      checkPresent(context, "slots", batch.slots, batch.num_tokens));
+  KVC_RETURN_IF_FAILED(
+      checkPresent(context, "positions", batch.positions, batch.num_tokens));
+  return batch.page_start
+             ? kvc_status_t{KVC_STATUS_OK}
+             : checkNotNegative(context, "page_stride", batch.page_stride);
+}
+
 //===----------------------------------------------------------------------===//
 // Arrays
 //===----------------------------------------------------------------------===//
@@ -112,16 +137,6 @@ static kvc_status_t checkPageStart(const ArgContext &context,
 
 kvc_status_t kvc::rt::checkBatchArrays(const ArgContext &context,
                                        const kvc_batch_t &batch) {
-  KVC_RETURN_IF_FAILED(checkPresent(context, "query_start", batch.query_start,
-                                    int64_t{batch.num_sequences} + 1));
-  KVC_RETURN_IF_FAILED(
-      checkPresent(context, "kv_lens", batch.kv_lens, batch.num_sequences));
-  KVC_RETURN_IF_FAILED(
-      checkPresent(context, "page_ids", batch.page_ids, batch.num_page_ids));
-  KVC_RETURN_IF_FAILED(
-      checkPresent(context, "slots", batch.slots, batch.num_tokens));
-  KVC_RETURN_IF_FAILED(
-      checkPresent(context, "positions", batch.positions, batch.num_tokens));
   KVC_RETURN_IF_FAILED(checkQueryStart(context, batch));
   for (int32_t i = 0; i < batch.num_sequences; ++i)
     if (batch.kv_lens[i] < 0 || batch.kv_lens[i] > batch.max_kv_len)
@@ -129,9 +144,8 @@ kvc_status_t kvc::rt::checkBatchArrays(const ArgContext &context,
                           "expected kv_lens[%d] from 0 to max_kv_len (%d), got "
                           "%d",
                           i, batch.max_kv_len, batch.kv_lens[i]);
-  if (batch.page_start)
-    return checkPageStart(context, batch);
-  return checkNotNegative(context, "page_stride", batch.page_stride);
+  return batch.page_start ? checkPageStart(context, batch)
+                          : kvc_status_t{KVC_STATUS_OK};
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,11 +178,12 @@ static kvc_status_t checkPageIds(const ArgContext &context, int32_t sequence,
   int64_t culprit = 0;
   while (static_cast<uint32_t>(ids[culprit]) < limit)
     ++culprit;
-  return context.fail(KVC_STATUS_INVALID_ARGUMENT,
-                      "expected the %lld pages of sequence %d from 0 to below the "
-                      "%lld pages of %s, got %d for page %lld",
-                      Long{count}, sequence, Long{cache.view->num_pages},
-                      describe(cache).data(), ids[culprit], Long{culprit});
+  return context.fail(
+      KVC_STATUS_INVALID_ARGUMENT,
+      "expected the %lld pages of sequence %d from 0 to below the "
+      "%lld pages of %s, got %d for page %lld",
+      Long{count}, sequence, Long{cache.view->num_pages},
+      describe(cache).data(), ids[culprit], Long{culprit});
 }
 
 static kvc_status_t checkPages(const ArgContext &context,

@@ -40,6 +40,7 @@ struct Call {
       : blob(program->blob), name(getName(blob, function)),
         numArgs(getFunction(blob, function).num_args),
         descs(getArgs(blob, function)), numGiven(call.num_args),
+        maxQueryLen(getFunction(blob, function).max_query_len),
         args(call.args) {}
 
   const kvc_tensor_t &tensor(uint32_t i) const {
@@ -67,9 +68,13 @@ struct Call {
   uint32_t numArgs;
   const kvc_arg_desc_t *descs;
   uint32_t numGiven;
+  uint32_t maxQueryLen;
   const void *const *args;
 };
 } // namespace
+
+/// True if the data of a program's calls is the host's to read.
+static bool isReadable(const kvc_blob_t *blob) { return blob->num_images == 0; }
 
 static const char *getKindName(kvc_arg_kind_t kind) {
   switch (kind) {
@@ -107,11 +112,13 @@ kvc_status_t Call::checkEach() const {
       KVC_RETURN_IF_FAILED(checkTensor(context(i), descs[i], tensor(i)));
       break;
     case KVC_ARG_CACHE:
-      KVC_RETURN_IF_FAILED(checkCache(context(i), cache(i)));
+      KVC_RETURN_IF_FAILED(
+          checkCache(context(i), cache(i), descs[i].alignment));
       break;
     default:
-      KVC_RETURN_IF_FAILED(checkBatchHeader(context(i), batch(i)));
-      KVC_RETURN_IF_FAILED(checkBatchArrays(context(i), batch(i)));
+      KVC_RETURN_IF_FAILED(checkBatchShape(context(i), batch(i), maxQueryLen));
+      if (isReadable(blob))
+        KVC_RETURN_IF_FAILED(checkBatchArrays(context(i), batch(i)));
       break;
     }
   }
@@ -188,7 +195,8 @@ kvc_status_t kvc::rt::checkCall(const kvc_program_t *program, uint32_t function,
   KVC_RETURN_IF_FAILED(checked.checkPresence());
   KVC_RETURN_IF_FAILED(checked.checkEach());
   KVC_RETURN_IF_FAILED(checked.checkTokenCounts());
-  return checked.checkBatchesInCaches();
+  return isReadable(program->blob) ? checked.checkBatchesInCaches()
+                                   : kvc_status_t{KVC_STATUS_OK};
 }
 
 kvc_status_t kvc::rt::checkBatch(const kvc_program_t *program,
@@ -200,13 +208,18 @@ kvc_status_t kvc::rt::checkBatch(const kvc_program_t *program,
   if (!batch)
     return context.fail(KVC_STATUS_INVALID_ARGUMENT,
                         "expected a batch, got null");
-  KVC_RETURN_IF_FAILED(checkBatchHeader(context, *batch));
-  KVC_RETURN_IF_FAILED(checkBatchArrays(context, *batch));
+  const kvc_blob_t *blob = program->blob;
+  KVC_RETURN_IF_FAILED(checkBatchShape(
+      context, *batch, getFunction(blob, function).max_query_len));
+  if (isReadable(blob))
+    KVC_RETURN_IF_FAILED(checkBatchArrays(context, *batch));
   if (!cache)
     return KVC_STATUS_OK;
   if (pageSize < 1)
     return context.fail(KVC_STATUS_INVALID_ARGUMENT,
                         "expected a page size of at least 1, got %d", pageSize);
+  if (!isReadable(blob))
+    return KVC_STATUS_OK;
   kvc_cache_type_t type = {};
   type.page_size = pageSize;
   return checkBatchInCache(context, *batch,

@@ -51,12 +51,18 @@ struct CacheArg {
 /// Checks one tensor against its descriptor.
 kvc_status_t checkTensor(const ArgContext &context, const kvc_arg_desc_t &desc,
                          const kvc_tensor_t &tensor);
-/// Checks one cache against its type.
-kvc_status_t checkCache(const ArgContext &context, const CacheArg &cache);
+/// Checks one cache against its type and the alignment of its descriptor.
+kvc_status_t checkCache(const ArgContext &context, const CacheArg &cache,
+                        uint32_t alignment);
 /// Checks the fields of a batch that can be read without following a pointer.
 kvc_status_t checkBatchHeader(const ArgContext &context,
                               const kvc_batch_t &batch);
-/// Checks the arrays of a batch that no cache has a say in.
+/// Checks the header of a batch and that its arrays are there, and that it
+/// states no longer queries than `maxQueryLen`, unless that is 0.
+kvc_status_t checkBatchShape(const ArgContext &context,
+                             const kvc_batch_t &batch, uint32_t maxQueryLen);
+/// Checks what the arrays of a batch hold, as far as no cache has a say in it.
+/// Follows checkBatchShape().
 kvc_status_t checkBatchArrays(const ArgContext &context,
                               const kvc_batch_t &batch);
 /// Checks that the pages and slots of a batch exist in `cache`.

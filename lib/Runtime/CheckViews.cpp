@@ -73,8 +73,18 @@ static int64_t getElementSize(kvc_dtype_t dtype) {
   return std::max(kvc_dtype_size(dtype), 1);
 }
 
-static bool isAligned(const void *data, int64_t elementSize) {
-  return reinterpret_cast<uintptr_t>(data) % elementSize == 0;
+static bool isAligned(const void *data, int64_t bytes) {
+  return reinterpret_cast<uintptr_t>(data) % static_cast<uint64_t>(bytes) == 0;
+}
+
+/// True if a step of `stride` elements is a multiple of `bytes`, a power of
+/// two.
+static bool isAlignedStride(int64_t stride, int64_t elementSize,
+                            int64_t bytes) {
+  // What is lost by wrapping around is a multiple too.
+  return static_cast<uint64_t>(stride) * static_cast<uint64_t>(elementSize) %
+             static_cast<uint64_t>(bytes) ==
+         0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -117,6 +127,28 @@ static kvc_status_t checkStrides(const ArgContext &context,
   return KVC_STATUS_OK;
 }
 
+/// Checks what a descriptor asks beyond the alignment of elements.
+static kvc_status_t checkAlignment(const ArgContext &context,
+                                   const kvc_arg_desc_t &desc,
+                                   const kvc_tensor_t &tensor,
+                                   int64_t elementSize) {
+  if (desc.alignment <= elementSize)
+    return KVC_STATUS_OK;
+  if (!isAligned(tensor.data, desc.alignment))
+    return context.fail(KVC_STATUS_INVALID_ARGUMENT,
+                        "expected data aligned to %u bytes, got %p",
+                        desc.alignment, tensor.data);
+  for (int32_t i = 0; i + 1 < desc.rank; ++i)
+    if (tensor.shape[i] > 1 &&
+        !isAlignedStride(tensor.strides[i], elementSize, desc.alignment))
+      return context.fail(
+          KVC_STATUS_INVALID_ARGUMENT,
+          "expected the stride of dimension %d to be a multiple "
+          "of %u bytes, got %lld elements of %lld bytes",
+          i, desc.alignment, Long{tensor.strides[i]}, Long{elementSize});
+  return KVC_STATUS_OK;
+}
+
 kvc_status_t kvc::rt::checkTensor(const ArgContext &context,
                                   const kvc_arg_desc_t &desc,
                                   const kvc_tensor_t &tensor) {
@@ -155,7 +187,7 @@ kvc_status_t kvc::rt::checkTensor(const ArgContext &context,
                         "expected data aligned to its elements of %lld bytes, "
                         "got %p",
                         Long{elementSize}, tensor.data);
-  return KVC_STATUS_OK;
+  return checkAlignment(context, desc, tensor, elementSize);
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,7 +198,7 @@ static kvc_status_t checkComponentView(const ArgContext &context,
                                        const kvc_cache_type_t &type,
                                        const kvc_component_type_t &component,
                                        const kvc_component_view_t &view,
-                                       int64_t numPages) {
+                                       int64_t numPages, uint32_t alignment) {
   // The stretch without strides is a row, or the packed image of a head.
   bool isRowMajor = component.layout == KVC_LAYOUT_ROW_MAJOR;
   int64_t tokens = isRowMajor ? 1 : type.page_size;
@@ -206,11 +238,27 @@ static kvc_status_t checkComponentView(const ArgContext &context,
                         "component '%s': expected data aligned to its elements "
                         "of %lld bytes, got %p",
                         component.name, Long{elementSize}, view.data);
+  if (alignment <= elementSize)
+    return KVC_STATUS_OK;
+  if (!isAligned(view.data, alignment))
+    return context.fail(KVC_STATUS_INVALID_ARGUMENT,
+                        "component '%s': expected data aligned to %u bytes, "
+                        "got %p",
+                        component.name, alignment, view.data);
+  for (int i = 1; i < 4; ++i)
+    if (dims[i].size > 1 &&
+        !isAlignedStride(dims[i].stride, elementSize, alignment))
+      return context.fail(KVC_STATUS_INVALID_ARGUMENT,
+                          "component '%s': expected a %s stride that is a "
+                          "multiple of %u bytes, got %lld elements of %lld "
+                          "bytes",
+                          component.name, names[i], alignment,
+                          Long{dims[i].stride}, Long{elementSize});
   return KVC_STATUS_OK;
 }
 
 kvc_status_t kvc::rt::checkCache(const ArgContext &context,
-                                 const CacheArg &cache) {
+                                 const CacheArg &cache, uint32_t alignment) {
   const kvc_cache_view_t &view = *cache.view;
   const kvc_cache_type_t &type = *cache.type;
   if (view.struct_size < sizeof(view))
@@ -237,7 +285,8 @@ kvc_status_t kvc::rt::checkCache(const ArgContext &context,
   if (view.num_pages == 0)
     return KVC_STATUS_OK;
   for (int32_t i = 0; i < type.num_components; ++i)
-    KVC_RETURN_IF_FAILED(checkComponentView(
-        context, type, type.components[i], view.components[i], view.num_pages));
+    KVC_RETURN_IF_FAILED(checkComponentView(context, type, type.components[i],
+                                            view.components[i], view.num_pages,
+                                            alignment));
   return KVC_STATUS_OK;
 }

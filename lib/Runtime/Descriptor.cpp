@@ -16,6 +16,10 @@
 
 using namespace kvc::rt;
 
+static constexpr uint32_t kMaxThreads = 1024;           // of a block
+static constexpr uint32_t kMaxSharedBytes = 227 * 1024; // of a block
+static constexpr uint32_t kMaxAlignment = 256;
+
 //===----------------------------------------------------------------------===//
 // Offsets
 //===----------------------------------------------------------------------===//
@@ -95,6 +99,12 @@ static kvc_status_t checkArgDesc(const kvc_blob_t *blob, const char *function,
                 "blob: function '%s', argument %u: expected a result to be a "
                 "tensor, got kind %u",
                 function, index, desc.kind);
+  if ((desc.alignment & (desc.alignment - 1)) != 0 ||
+      desc.alignment > kMaxAlignment)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "blob: function '%s', argument %u: expected an alignment of 0 "
+                "or a power of two up to %u, got %u",
+                function, index, kMaxAlignment, desc.alignment);
   switch (desc.kind) {
   case KVC_ARG_TENSOR:
     return checkTensorDesc(desc, function, index);
@@ -154,6 +164,29 @@ static kvc_status_t checkImageDesc(const kvc_blob_t *blob,
                 "blob: expected an image that ends in NUL, got %llu bytes "
                 "without",
                 static_cast<unsigned long long>(image.data_size));
+  return KVC_STATUS_OK;
+}
+
+static kvc_status_t checkKernelDesc(const kvc_blob_t *blob, uint32_t index) {
+  const kvc_kernel_desc_t &kernel = getKernel(blob, index);
+  KVC_RETURN_IF_FAILED(checkString(blob, "a kernel's name", kernel.name));
+  const char *name = at<char>(blob, kernel.name);
+  if (!*name)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "blob: expected a name of kernel %u, got an empty one", index);
+  if (kernel.image >= blob->num_images)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "blob: kernel '%s': expected an image below %u, got %u", name,
+                blob->num_images, kernel.image);
+  if (kernel.threads < 1 || kernel.threads > kMaxThreads)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "blob: kernel '%s': expected 1 to %u threads, got %u", name,
+                kMaxThreads, kernel.threads);
+  if (kernel.shared_bytes > kMaxSharedBytes)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "blob: kernel '%s': expected at most %u bytes of shared "
+                "memory, got %u",
+                name, kMaxSharedBytes, kernel.shared_bytes);
   return KVC_STATUS_OK;
 }
 
@@ -226,6 +259,10 @@ kvc_status_t kvc::rt::checkProgram(const kvc_program_t *program) {
   for (uint32_t i = 0; i < blob->num_images; ++i)
     KVC_RETURN_IF_FAILED(
         checkImageDesc(blob, at<kvc_image_desc_t>(blob, blob->images)[i]));
+  KVC_RETURN_IF_FAILED(checkArray<kvc_kernel_desc_t>(
+      blob, "kernels", blob->kernels, blob->num_kernels));
+  for (uint32_t i = 0; i < blob->num_kernels; ++i)
+    KVC_RETURN_IF_FAILED(checkKernelDesc(blob, i));
   return KVC_STATUS_OK;
 }
 

@@ -51,6 +51,18 @@ inline const kvc_cache_type_t &getCacheType(const kvc_blob_t *blob,
   return at<kvc_cache_type_t>(blob, blob->cache_types)[desc.cache_type];
 }
 
+inline const kvc_kernel_desc_t &getKernel(const kvc_blob_t *blob,
+                                          uint32_t kernel) {
+  return at<kvc_kernel_desc_t>(blob, blob->kernels)[kernel];
+}
+
+/// What the first image of a program is for, or what the program is.
+inline const char *getTarget(const kvc_blob_t *blob) {
+  return blob->num_images == 0
+             ? at<char>(blob, blob->target)
+             : at<char>(blob, at<kvc_image_desc_t>(blob, blob->images)->target);
+}
+
 } // namespace kvc::rt
 
 #endif // KVC_LIB_RUNTIME_DESCRIPTOR_H

@@ -97,6 +97,56 @@ TEST_F(CheckBatchTest, GoodBatches) {
   EXPECT_OK(check());
 }
 
+TEST_F(CheckBatchTest, MaxQueryLen) {
+  fake.function(0).max_query_len = 2;
+  EXPECT_OK(check());
+  batch.max_query_len = 3;
+  EXPECT_FAILS(check(), KVC_STATUS_UNSUPPORTED,
+               "function 'both', argument 1: expected a max_query_len of at "
+               "most 2, which the function was compiled for, got 3");
+  EXPECT_FAILS(
+      kvc_runtime_api()->check_batch(program, 0, &batch, nullptr, 0),
+      KVC_STATUS_UNSUPPORTED,
+      "function 'both', batch made inside: expected a max_query_len of at most "
+      "2, which the function was compiled for, got 3");
+  EXPECT_OK(check(1)); // that function takes any
+}
+
+// The arrays of a program with images are not the host's to read.
+TEST_F(CheckBatchTest, ArraysOfADevice) {
+  fake.blob().num_images = 1;
+  auto *nowhere = reinterpret_cast<const int32_t *>(uintptr_t{64});
+  batch.query_start = batch.kv_lens = batch.page_ids = batch.page_start =
+      batch.positions = nowhere;
+  batch.slots = reinterpret_cast<const int64_t *>(nowhere);
+  rows.data = const_cast<int32_t *>(nowhere);
+  EXPECT_OK(check());
+  const kvc_rt_api_t *api = kvc_runtime_api();
+  EXPECT_OK(api->check_batch(program, 0, &batch, &fourView, 4));
+  EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 0),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "expected a page size of at least 1, got 0");
+  // Everything else is checked as ever.
+  batch.slots = nullptr;
+  expectInvalid("expected slots to have 3 elements, got null");
+  EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 4),
+               KVC_STATUS_INVALID_ARGUMENT,
+               "expected slots to have 3 elements, got null");
+  batch.slots = reinterpret_cast<const int64_t *>(nowhere);
+  batch.num_page_ids = -1;
+  expectInvalid("expected num_page_ids to be at least 0, got -1");
+  batch.num_page_ids = 8;
+  batch.page_start = nullptr;
+  batch.page_stride = -1;
+  expectInvalid("expected page_stride to be at least 0, got -1");
+  batch.page_stride = 8;
+  rows.shape[0] = 4;
+  expectInvalid("expected a row for each of the 3 tokens of the batch", 0);
+  rows.shape[0] = 3;
+  fourView.components[0].data = nullptr;
+  expectInvalid("component 'k': expected data of 10 pages, got null", 2);
+}
+
 TEST_F(CheckBatchTest, Header) {
   batch.struct_size = 80;
   expectInvalid("expected a struct_size of a batch of at least 88, got 80");
@@ -212,22 +262,25 @@ TEST_F(CheckBatchTest, TooFewPages) {
 TEST_F(CheckBatchTest, PageIds) {
   for (int32_t id : {10, -1, -2, INT_MAX, INT_MIN}) {
     pageIds[2] = id;
-    expectInvalid("expected the 3 pages of sequence 0 from 0 to below the 10 pages "
-                  "of the cache in argument 2, got " +
-                  std::to_string(id) + " for page 2");
+    expectInvalid(
+        "expected the 3 pages of sequence 0 from 0 to below the 10 pages "
+        "of the cache in argument 2, got " +
+        std::to_string(id) + " for page 2");
   }
   pageIds[2] = 9;
   EXPECT_OK(check());
   pageIds[4] = 20; // only the cache of page size 2 reads it
-  expectInvalid("expected the 5 pages of sequence 0 from 0 to below the 20 pages "
-                "of the cache in argument 3, got 20 for page 4");
+  expectInvalid(
+      "expected the 5 pages of sequence 0 from 0 to below the 20 pages "
+      "of the cache in argument 3, got 20 for page 4");
   pageIds[4] = 19;
   pageIds[5] = 12345; // nobody reads it
   EXPECT_OK(check());
   usePaddedTable(5, 15);
   padded[11] = 50;
-  expectInvalid("expected the 2 pages of sequence 2 from 0 to below the 20 pages "
-                "of the cache in argument 3, got 50 for page 1");
+  expectInvalid(
+      "expected the 2 pages of sequence 2 from 0 to below the 20 pages "
+      "of the cache in argument 3, got 50 for page 1");
 }
 
 TEST_F(CheckBatchTest, Slots) {
@@ -295,10 +348,11 @@ TEST_F(CheckBatchTest, MadeInside) {
                "batch made inside: expected slots[0] to be below the 40 slots "
                "of its cache, or -1, got 40");
   pageIds[1] = 10;
-  EXPECT_FAILS(api->check_batch(program, 0, &batch, &fourView, 4),
-               KVC_STATUS_INVALID_ARGUMENT,
-               "expected the 3 pages of sequence 0 from 0 to below the 10 pages of "
-               "its cache, got 10 for page 1");
+  EXPECT_FAILS(
+      api->check_batch(program, 0, &batch, &fourView, 4),
+      KVC_STATUS_INVALID_ARGUMENT,
+      "expected the 3 pages of sequence 0 from 0 to below the 10 pages of "
+      "its cache, got 10 for page 1");
   kvLens[0] = 77;
   EXPECT_FAILS(api->check_batch(program, 0, &batch, nullptr, 0),
                KVC_STATUS_INVALID_ARGUMENT,

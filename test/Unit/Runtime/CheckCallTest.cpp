@@ -293,6 +293,65 @@ TEST_F(CheckCallTest, CachesOfOthers) {
 }
 
 //===----------------------------------------------------------------------===//
+// Alignment that a descriptor asks for
+//===----------------------------------------------------------------------===//
+
+TEST_F(CheckCallTest, AlignmentOfTensors) {
+  kvc_arg_desc_t &desc = fake.arg(function, 0);
+  desc.alignment = 16;
+  EXPECT_OK(check());
+  query.data = data.data() + 1;
+  expectInvalid(", argument 0: expected data aligned to 16 bytes, got 0x");
+  query.data = data.data() + 4;
+  query.strides[0] = 18;
+  expectInvalid(", argument 0: expected the stride of dimension 0 to be a "
+                "multiple of 16 bytes, got 18 elements of 4 bytes");
+  query.strides[0] = -20;
+  EXPECT_OK(check());
+  query.strides[1] = 2;
+  expectInvalid(", argument 0: expected the stride of dimension 1 to be a "
+                "multiple of 16 bytes, got 2 elements of 4 bytes");
+  desc.alignment = 8;
+  EXPECT_OK(check());
+  // Where there is one element no step is made, and elements keep their own.
+  query.shape[0] = 1;
+  query.strides[0] = 3;
+  EXPECT_OK(check());
+  desc.alignment = 2;
+  query.data = reinterpret_cast<char *>(data.data()) + 2;
+  expectInvalid(", argument 0: expected data aligned to its elements of 4");
+  query.shape[0] = 0;
+  EXPECT_OK(check());
+}
+
+TEST_F(CheckCallTest, AlignmentOfCaches) {
+  fake.arg(function, 3).alignment = 64;
+  expectInvalid(", argument 3: component 'k': expected a token stride that is "
+                "a multiple of 64 bytes, got 8 elements of 4 bytes");
+  fake.arg(function, 3).alignment = 16;
+  EXPECT_OK(check());
+  kvc_component_view_t &value = kvView.components[1];
+  value.page_stride += 2;
+  expectInvalid(", argument 3: component 'v': expected a page stride that is a "
+                "multiple of 16 bytes, got ");
+  value.page_stride -= 2;
+  value.head_stride += 1;
+  value.page_stride = 128;
+  expectInvalid(", argument 3: component 'v': expected a head stride that is a "
+                "multiple of 16 bytes, got 33 elements of 4 bytes");
+  value.head_stride -= 1;
+  value.data = static_cast<char *>(value.data) + 8;
+  expectInvalid(", argument 3: component 'v': expected data aligned to 16 "
+                "bytes, got 0x");
+  kvView.num_pages = 0;
+  EXPECT_OK(check());
+  // The token stride of a packed image does not matter.
+  fake.arg(function, 4).alignment = 4;
+  latentView.components[0].token_stride = 1;
+  EXPECT_OK(check());
+}
+
+//===----------------------------------------------------------------------===//
 // Rows that are tokens
 //===----------------------------------------------------------------------===//
 

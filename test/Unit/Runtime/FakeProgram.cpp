@@ -83,8 +83,16 @@ uint32_t FakeProgram::addFunction(const std::string &name,
   return static_cast<uint32_t>(functions.size() - 1);
 }
 
-void FakeProgram::addImage(const std::string &target, const std::string &text) {
+uint32_t FakeProgram::addImage(const std::string &target,
+                               const std::string &text) {
   images.push_back({target, text});
+  return static_cast<uint32_t>(images.size() - 1);
+}
+
+uint32_t FakeProgram::addKernel(const std::string &name, uint32_t image,
+                                uint32_t threads, uint32_t sharedBytes) {
+  kernels.push_back({name, image, threads, sharedBytes});
+  return static_cast<uint32_t>(kernels.size() - 1);
 }
 
 kvc_offset_t FakeProgram::place(const void *data, size_t size) {
@@ -133,6 +141,14 @@ void FakeProgram::build() {
   blob.num_images = static_cast<uint32_t>(imageDescs.size());
   blob.images =
       place(imageDescs.data(), imageDescs.size() * sizeof(kvc_image_desc_t));
+
+  std::vector<kvc_kernel_desc_t> kernelDescs;
+  for (const Kernel &kernel : kernels)
+    kernelDescs.push_back({place(kernel.name.c_str(), kernel.name.size() + 1),
+                           kernel.image, kernel.threads, kernel.sharedBytes});
+  blob.num_kernels = static_cast<uint32_t>(kernelDescs.size());
+  blob.kernels =
+      place(kernelDescs.data(), kernelDescs.size() * sizeof(kvc_kernel_desc_t));
 
   blob.size = words.size() * 8;
   *at<kvc_blob_t>(0) = blob;

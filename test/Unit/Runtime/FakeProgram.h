@@ -37,7 +37,9 @@ public:
   uint32_t addFunction(const std::string &name,
                        const std::vector<kvc_arg_desc_t> &args,
                        const kvc_function_entry_t *entry = nullptr);
-  void addImage(const std::string &target, const std::string &text);
+  uint32_t addImage(const std::string &target, const std::string &text);
+  uint32_t addKernel(const std::string &name, uint32_t image, uint32_t threads,
+                     uint32_t sharedBytes = 0);
 
   /// Lays out the blob; after that the parts may be spoilt through the
   /// accessors.
@@ -57,6 +59,9 @@ public:
   kvc_image_desc_t &image(uint32_t i) {
     return at<kvc_image_desc_t>(blob().images)[i];
   }
+  kvc_kernel_desc_t &kernel(uint32_t i) {
+    return at<kvc_kernel_desc_t>(blob().kernels)[i];
+  }
   std::vector<kvc_function_entry_t> &entries() { return allEntries; }
 
   /// Loads it as kvc_program_load does for a program that `query` returns.
@@ -70,6 +75,10 @@ private:
   struct Image {
     std::string target, text;
   };
+  struct Kernel {
+    std::string name;
+    uint32_t image, threads, sharedBytes;
+  };
 
   template <typename T>
   T *at(kvc_offset_t offset) {
@@ -82,6 +91,7 @@ private:
   std::vector<kvc_cache_type_t> cacheTypes;
   std::vector<Function> functions;
   std::vector<Image> images;
+  std::vector<Kernel> kernels;
   std::vector<kvc_function_entry_t> allEntries;
   std::vector<uint64_t> words; ///< The blob.
   kvc_program_t header = {};

@@ -24,6 +24,7 @@ static FakeProgram makeProgram() {
                              makeResultArg(KVC_DTYPE_F32, {2})});
   fake.addFunction("second", {});
   fake.addImage("sm_90a", ".version 8.0");
+  fake.addKernel("attention", 0, 128, 1 << 16);
   return fake;
 }
 
@@ -63,7 +64,7 @@ TEST(ProgramTest, LoadWithoutProgram) {
   EXPECT_FAILS(kvc_program_load(none, nullptr), KVC_STATUS_INVALID_ARGUMENT,
                "expected out_program, got null");
   EXPECT_FAILS(kvc_program_load(none, &program), KVC_STATUS_MISMATCH,
-               "expected a program that speaks ABI version 1");
+               "expected a program that speaks ABI version 2");
   EXPECT_EQ(program, nullptr);
 }
 
@@ -77,8 +78,8 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
   } cases[] = {
       {KVC_STATUS_MISMATCH, "program: expected a struct_size of at least 24",
        [](FakeProgram &p) { p.program().struct_size = 16; }},
-      {KVC_STATUS_MISMATCH, "program: expected ABI version 1, got 2",
-       [](FakeProgram &p) { p.program().abi_version = 2; }},
+      {KVC_STATUS_MISMATCH, "program: expected ABI version 2, got 3",
+       [](FakeProgram &p) { p.program().abi_version = 3; }},
       {KVC_STATUS_INVALID_ARGUMENT, "program: expected a blob, got null",
        [](FakeProgram &p) { p.program().blob = nullptr; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a blob at a multiple of 8",
@@ -88,10 +89,10 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
        }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected magic word 0x5043564b, got 0x1",
        [](FakeProgram &p) { p.blob().magic = 1; }},
-      {KVC_STATUS_MISMATCH, "blob: expected ABI version 1, got 7",
+      {KVC_STATUS_MISMATCH, "blob: expected ABI version 2, got 7",
        [](FakeProgram &p) { p.blob().abi_version = 7; }},
-      {KVC_STATUS_INVALID_ARGUMENT, "blob: expected a size of at least 48",
-       [](FakeProgram &p) { p.blob().size = 47; }},
+      {KVC_STATUS_INVALID_ARGUMENT, "blob: expected a size of at least 56",
+       [](FakeProgram &p) { p.blob().size = 55; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected entries of its 2 functions",
        [](FakeProgram &p) { p.program().entries = nullptr; }},
       {KVC_STATUS_INVALID_ARGUMENT,
@@ -124,6 +125,31 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
        [](FakeProgram &p) {
          p.image(0).target = static_cast<kvc_offset_t>(p.blob().size);
        }},
+      {KVC_STATUS_INVALID_ARGUMENT, "expected kernels inside",
+       [](FakeProgram &p) { p.blob().num_kernels = 1u << 20; }},
+      {KVC_STATUS_INVALID_ARGUMENT, "expected kernels at a multiple of 4",
+       [](FakeProgram &p) { p.blob().kernels += 1; }},
+      {KVC_STATUS_INVALID_ARGUMENT, "expected a kernel's name that ends",
+       [](FakeProgram &p) { p.kernel(0).name = 0xfffffff0u; }},
+      {KVC_STATUS_INVALID_ARGUMENT, "expected a name of kernel 0",
+       [](FakeProgram &p) { p.kernel(0).name += 9; }},
+      {KVC_STATUS_INVALID_ARGUMENT,
+       "kernel 'attention': expected an image below 1, got 1",
+       [](FakeProgram &p) { p.kernel(0).image = 1; }},
+      {KVC_STATUS_INVALID_ARGUMENT,
+       "kernel 'attention': expected 1 to 1024 threads, got 0",
+       [](FakeProgram &p) { p.kernel(0).threads = 0; }},
+      {KVC_STATUS_INVALID_ARGUMENT, "expected 1 to 1024 threads, got 1025",
+       [](FakeProgram &p) { p.kernel(0).threads = 1025; }},
+      {KVC_STATUS_INVALID_ARGUMENT,
+       "expected at most 232448 bytes of shared memory, got 232449",
+       [](FakeProgram &p) { p.kernel(0).shared_bytes = 227 * 1024 + 1; }},
+      {KVC_STATUS_INVALID_ARGUMENT,
+       "argument 1: expected an alignment of 0 or a power of two up to 256, "
+       "got 24",
+       [](FakeProgram &p) { p.arg(0, 1).alignment = 24; }},
+      {KVC_STATUS_INVALID_ARGUMENT, "a power of two up to 256, got 512",
+       [](FakeProgram &p) { p.arg(0, 0).alignment = 512; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a function's name that ends",
        [](FakeProgram &p) { p.function(0).name = 0xffffffffu; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a name of function 1",
