@@ -41,7 +41,8 @@ enum {
   KVC_STATUS_NOT_FOUND = 3,        /**< No such function, sequence, symbol. */
   KVC_STATUS_MISMATCH = 4,         /**< ABI version or cache fingerprint. */
   KVC_STATUS_UNSUPPORTED = 5,      /**< Legal, but not on this path. */
-  KVC_STATUS_INTERNAL = 6          /**< A fault of kvc; please report it. */
+  KVC_STATUS_INTERNAL = 6,         /**< A fault of kvc; please report it. */
+  KVC_STATUS_DEVICE_ERROR = 7      /**< What a device or its driver reports. */
 };
 
 /*===--- Element types and layouts ----------------------------------------===*/

@@ -18,7 +18,12 @@
  * Threads: each object may be used from several threads; calls on one object
  * are serialised inside. A view stays valid until the object it came from is
  * released, and the caller keeps a pool, and the sequences of a batch, alive
- * and unchanged while a call reads them. Streams do not survive fork().
+ * and unchanged while a call reads them. Devices and streams do not survive
+ * fork().
+ *
+ * Devices: a call on a stream of a device returns when its work is launched.
+ * What it launched reads and writes later, in the order of the stream, until
+ * kvc_stream_synchronize; how long each object has to stay is said there.
  *===----------------------------------------------------------------------===*/
 #ifndef KVC_RT_RUNTIME_H
 #define KVC_RT_RUNTIME_H
@@ -53,6 +58,70 @@ KVC_RT_API const char *kvc_dtype_name(kvc_dtype_t dtype);
 /** The table that programs are given. One for the whole process. */
 KVC_RT_API const kvc_rt_api_t *kvc_runtime_api(void);
 
+/*===--- Devices ----------------------------------------------------------===*/
+
+/** A GPU, or an emulator of one, behind CUDA's driver interface. The driver is
+ *  a shared library, loaded when it is first named and kept until the process
+ *  ends; nothing of CUDA is needed to build or to run on the CPU. `library` in
+ *  the calls below is its path or name as dlopen() takes it; null means
+ *  "libcuda.so.1". Handles of one ordinal of one library refer to one device.
+ *
+ *  Each of these calls may fail with KVC_STATUS_NOT_FOUND: no such library, no
+ *  such device; KVC_STATUS_UNSUPPORTED: an entry point is missing, or the
+ *  driver is older than CUDA 12.0; KVC_STATUS_DEVICE_ERROR: what the driver
+ *  says. The message names what was looked for. */
+typedef struct kvc_device kvc_device_t;
+
+typedef struct kvc_device_info {
+  uint32_t struct_size;
+  int32_t num_multiprocessors;
+  int32_t compute_major; /**< Compute capability, such as 9.0. */
+  int32_t compute_minor;
+  int32_t driver_version; /**< CUDA's: 1000 * major + 10 * minor. */
+  int32_t reserved;
+  uint64_t total_memory; /**< Bytes. */
+  char name[128];        /**< NUL-terminated. */
+} kvc_device_info_t;
+KVC_ABI_ASSERT(sizeof(kvc_device_info_t) == 160, "part of the ABI");
+
+/** Counts the devices that the driver in `library` offers, which may be 0. */
+KVC_RT_API kvc_status_t kvc_device_count(const char *library,
+                                         int32_t *out_count);
+/** Describes device `ordinal` of `library` without opening it. */
+KVC_RT_API kvc_status_t kvc_device_describe(const char *library,
+                                            int32_t ordinal,
+                                            kvc_device_info_t *out_info);
+/** Opens device `ordinal` of `library`, by its primary context: memory and
+ *  streams of others that use the primary context can be used along with it. */
+KVC_RT_API kvc_status_t kvc_device_create_cuda(const char *library,
+                                               int32_t ordinal,
+                                               kvc_device_t **out_device);
+/** The device itself stays until its streams, pools and batches are released
+ *  too; memory that was not freed by then is freed with it. */
+KVC_RT_API void kvc_device_release(kvc_device_t *device);
+KVC_RT_API kvc_status_t kvc_device_info(kvc_device_t *device,
+                                        kvc_device_info_t *out_info);
+
+/** Allocates `size` bytes of the device's memory, aligned to 256 bytes; null
+ *  for 0 bytes. */
+KVC_RT_API kvc_status_t kvc_device_allocate(kvc_device_t *device, uint64_t size,
+                                            void **out_data);
+/** Frees what kvc_device_allocate gave, after all work launched on the device's
+ *  streams so far; null is allowed. */
+KVC_RT_API kvc_status_t kvc_device_free(kvc_device_t *device, void *data);
+/** Copies `size` bytes from the host to the device, the other way round, or
+ *  sets each to `value`. Each first waits for all work launched on the device's
+ *  streams so far, and returns when it is done itself. */
+KVC_RT_API kvc_status_t kvc_device_upload(kvc_device_t *device, void *data,
+                                          const void *host, uint64_t size);
+KVC_RT_API kvc_status_t kvc_device_download(kvc_device_t *device, void *host,
+                                            const void *data, uint64_t size);
+KVC_RT_API kvc_status_t kvc_device_fill(kvc_device_t *device, void *data,
+                                        uint8_t value, uint64_t size);
+/** Waits for all work launched on the device's streams so far. Errors are those
+ *  of kvc_stream_synchronize. */
+KVC_RT_API kvc_status_t kvc_device_synchronize(kvc_device_t *device);
+
 /*===--- Streams ----------------------------------------------------------===*/
 
 /** Creates a CPU stream with `num_threads` (at most 1024) workers, the calling
@@ -61,9 +130,55 @@ KVC_RT_API const kvc_rt_api_t *kvc_runtime_api(void);
  *  sleep. */
 KVC_RT_API kvc_status_t kvc_stream_create_cpu(int32_t num_threads,
                                               kvc_stream_t **out_stream);
+/** Creates a stream of `device`, independent of its others. */
+KVC_RT_API kvc_status_t kvc_stream_create(kvc_device_t *device,
+                                          kvc_stream_t **out_stream);
+/** Makes a stream of `device` out of `native`, a CUstream of its primary
+ *  context (null: the default stream), which stays its owner's and must outlive
+ *  the result. Only the work that goes through the result is waited for where
+ *  this header speaks of launched work. */
+KVC_RT_API kvc_status_t kvc_stream_wrap(kvc_device_t *device, void *native,
+                                        kvc_stream_t **out_stream);
+/** Waits for the stream's work, whose errors are lost, and releases it. */
 KVC_RT_API void kvc_stream_release(kvc_stream_t *stream);
-/** Workers of `stream`, the calling thread among them; 0 if it is none. */
+/** Workers of `stream`, the calling thread among them; of a stream of a device
+ *  its multiprocessors; 0 if it is none. */
 KVC_RT_API int32_t kvc_stream_num_workers(kvc_stream_t *stream);
+/** The CUstream of a stream of a device; null of a CPU stream. */
+KVC_RT_API void *kvc_stream_native(kvc_stream_t *stream);
+/** Waits until all work launched on `stream` is done. What went wrong in it is
+ *  reported here, as KVC_STATUS_DEVICE_ERROR with CUDA's name and text; after
+ *  that the device is of no more use to this process. Until then the caller
+ *  keeps alive, and does not change from the host, what the work touches:
+ *  tensors, the caches' memory, and batches over arrays of its own. Pools,
+ *  sequences and batches of the runtime take care of themselves. Nothing to do
+ *  for a CPU stream. */
+KVC_RT_API kvc_status_t kvc_stream_synchronize(kvc_stream_t *stream);
+
+/*===--- Events -----------------------------------------------------------===*/
+
+/** A point in the work of streams, and when it was reached. */
+typedef struct kvc_event kvc_event_t;
+
+/** Creates an event for streams like `stream`: CPU streams, or streams of the
+ *  same device. */
+KVC_RT_API kvc_status_t kvc_event_create(kvc_stream_t *stream,
+                                         kvc_event_t **out_event);
+KVC_RT_API void kvc_event_release(kvc_event_t *event);
+/** Puts the event after all work launched on `stream` so far, and no longer
+ *  where it was before. */
+KVC_RT_API kvc_status_t kvc_event_record(kvc_event_t *event,
+                                         kvc_stream_t *stream);
+/** Waits until the event is reached. Errors are those of
+ *  kvc_stream_synchronize. */
+KVC_RT_API kvc_status_t kvc_event_synchronize(kvc_event_t *event);
+/** Waits for both events; then stores the milliseconds from one to the other. */
+KVC_RT_API kvc_status_t kvc_event_elapsed(kvc_event_t *start, kvc_event_t *end,
+                                          float *out_milliseconds);
+/** Makes work that is launched on `stream` from now on wait, on the device,
+ *  until the event is reached. */
+KVC_RT_API kvc_status_t kvc_stream_wait_event(kvc_stream_t *stream,
+                                              kvc_event_t *event);
 
 /*===--- Page pools -------------------------------------------------------===*/
 
@@ -166,7 +281,9 @@ KVC_RT_API const kvc_batch_t *kvc_batch_view(const kvc_batch_object_t *batch);
 /*===--- Calls ------------------------------------------------------------===*/
 
 /** Calls `query` and checks what it returns: versions, sizes, blob. The program
- *  stays its owner's, and must outlive all use. */
+ *  stays its owner's, and must outlive all use. Of a program with device images
+ *  the runtime keeps what it loads onto devices, until kvc_program_unload; one
+ *  that was not loaded by this call cannot run there. */
 KVC_RT_API kvc_status_t kvc_program_load(kvc_program_query_fn query,
                                          const kvc_program_t **out_program);
 /** Finds a function by name. */
@@ -176,9 +293,34 @@ KVC_RT_API kvc_status_t kvc_program_find(const kvc_program_t *program,
 /** Descriptor of a function; null for an index out of range. */
 KVC_RT_API const kvc_function_desc_t *
 kvc_program_function(const kvc_program_t *program, uint32_t function);
+/** Gives back what the runtime keeps of a program: its code on every device,
+ *  after all work launched there so far. To be called before a program with
+ *  device images is freed, when nothing uses it any more; it may be loaded
+ *  again. Of others nothing is kept, and nothing happens. `program` itself is
+ *  not looked into. */
+KVC_RT_API kvc_status_t kvc_program_unload(const kvc_program_t *program);
+/** Gets a stream ready for calls of a function: loads the program's images onto
+ *  the stream's device and, unless `bounds` is null, makes the workspace large
+ *  enough for calls within them (bounds->num_workers is ignored). Calls after
+ *  that allocate nothing, and those on a stream of a device can be captured in
+ *  a graph. A graph refers to the workspace: prepare for the largest bounds
+ *  first, since one that grows leaves the old place. */
+KVC_RT_API kvc_status_t kvc_program_prepare(const kvc_program_t *program,
+                                            uint32_t function,
+                                            kvc_stream_t *stream,
+                                            const kvc_bounds_t *bounds);
 /** Runs a function with `args` (inputs, then results; see kvc_call_t) in the
  *  stream's own workspace, which grows as needed. Calls on one stream take
- *  turns; one from inside a kernel of the same stream is refused. */
+ *  turns; one from inside a kernel of the same stream is refused.
+ *
+ *  A program without images runs on CPU streams and returns when the work is
+ *  done. One with images runs on streams of a device of their target, and
+ *  returns when the work is launched; all data that the arguments point to,
+ *  arrays of batches included, is memory of that device, while the structures
+ *  in `args` are on the host and may go once the call returns. The first call
+ *  on a device loads the images, through the driver's compiler. Should the
+ *  driver refuse a launch after others of the same call, what those write is
+ *  undefined. */
 KVC_RT_API kvc_status_t kvc_program_run(const kvc_program_t *program,
                                         uint32_t function, kvc_stream_t *stream,
                                         const void *const *args,

@@ -6,9 +6,10 @@
 //
 // Everything that a compiled program may ask of the runtime.
 //===----------------------------------------------------------------------===//
+#include "CPUStream.h"
+#include "CUDA/DeviceStream.h"
 #include "CheckCall.h"
 #include "Status.h"
-#include "Stream.h"
 
 using namespace kvc::rt;
 
@@ -21,7 +22,7 @@ static kvc_status_t apiFail(kvc_status_t status, const char *message) {
 const kvc_rt_api_t *kvc_runtime_api(void) {
   static const kvc_rt_api_t api = {
       sizeof(kvc_rt_api_t),    KVC_ABI_VERSION, &checkCall,  &apiFail,
-      &kvc_stream_num_workers, &parallelFor,    &checkBatch,
+      &kvc_stream_num_workers, &parallelFor,    &checkBatch, &launch,
   };
   return &api;
 }

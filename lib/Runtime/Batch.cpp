@@ -32,7 +32,7 @@ struct Batch {
 
 static Registry<Batch, kvc_batch_object_t> &getBatches() {
   // Never destroyed: a batch may be released while the process ends.
-  static auto *batches = new Registry<Batch, kvc_batch_object_t>("batch", 3);
+  static auto *batches = new Registry<Batch, kvc_batch_object_t>("a batch", 3);
   return *batches;
 }
 

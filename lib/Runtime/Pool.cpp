@@ -20,7 +20,7 @@ static constexpr uint64_t kSerialMask = (uint64_t{1} << kSerialBits) - 1;
 
 Registry<Pool, kvc_pool_t> &kvc::rt::getPools() {
   // Never destroyed: a pool may be released while the process ends.
-  static auto *pools = new Registry<Pool, kvc_pool_t>("pool", 2);
+  static auto *pools = new Registry<Pool, kvc_pool_t>("a pool", 2);
   return *pools;
 }
 

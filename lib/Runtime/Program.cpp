@@ -5,28 +5,55 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A program is constant data and code that somebody else owns; the runtime
-// keeps nothing about it.
+// keeps nothing about it but what it loads onto devices.
 //===----------------------------------------------------------------------===//
+#include "CUDA/DeviceStream.h"
+#include "CUDA/Module.h"
 #include "CheckCall.h"
 #include "Descriptor.h"
-#include "Stream.h"
+#include "ThreadPool.h"
 
 #include <cstring>
 
 using namespace kvc::rt;
 
-/// Runs a checked function while the calling thread has `stream` to itself.
-static kvc_status_t runOnStream(const kvc_program_t *program, uint32_t function,
-                                kvc_stream_t *handle, Stream &stream,
-                                kvc_call_t &call) {
-  const kvc_function_entry_t &entry = program->entries[function];
-  kvc_bounds_t bounds;
-  KVC_RETURN_IF_FAILED(computeBounds(program, function, call, bounds));
-  bounds.num_workers = stream.pool.getNumWorkers();
+/// Checks that the code of a program is for where `stream` runs, and loads it
+/// there if need be.
+static kvc_status_t place(const kvc_program_t *program, uint32_t function,
+                          Stream &stream) {
+  const kvc_blob_t *blob = program->blob;
+  DeviceStream *device = stream.asDevice();
+  if ((blob->num_images > 0) != (device != nullptr))
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "function '%s': expected %s for a program of target '%s', got "
+                "%s",
+                getName(blob, function),
+                device ? "a CPU stream" : "a stream of a device",
+                getTarget(blob), stream.describe().c_str());
+  std::shared_ptr<ModuleSet> modules;
+  return device ? device->getModules(program, modules)
+                : kvc_status_t{KVC_STATUS_OK};
+}
+
+/// Asks the program for the workspace of calls within `bounds` on `stream`.
+static kvc_status_t computeWorkspace(const kvc_program_t *program,
+                                     uint32_t function, Stream &stream,
+                                     kvc_bounds_t &bounds, uint64_t &size) {
+  bounds.num_workers = stream.getNumWorkers();
   kvc_needs_t needs = {};
   needs.struct_size = sizeof(needs);
-  KVC_RETURN_IF_FAILED(entry.needs(kvc_runtime_api(), &bounds, &needs));
+  KVC_RETURN_IF_FAILED(
+      program->entries[function].needs(kvc_runtime_api(), &bounds, &needs));
+  size = needs.workspace_size;
+  return KVC_STATUS_OK;
+}
 
+/// Runs `body` while the calling thread has the workspace of `stream`, of at
+/// least `size` bytes, to itself.
+template <typename Body>
+static kvc_status_t withWorkspace(const kvc_program_t *program,
+                                  uint32_t function, Stream &stream,
+                                  uint64_t size, Body &&body) {
   if (Scope::isInside(&stream.callMutex))
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "function '%s': a call inside a call on the same stream would "
@@ -34,10 +61,25 @@ static kvc_status_t runOnStream(const kvc_program_t *program, uint32_t function,
                 getName(program->blob, function));
   std::lock_guard<std::mutex> lock(stream.callMutex);
   Scope inside(&stream.callMutex);
-  KVC_RETURN_IF_FAILED(stream.growWorkspace(needs.workspace_size));
-  call.workspace = stream.getWorkspace();
-  call.workspace_size = needs.workspace_size;
-  return entry.run(kvc_runtime_api(), handle, &call);
+  KVC_RETURN_IF_FAILED(stream.growWorkspace(size));
+  return body();
+}
+
+/// Runs a checked function.
+static kvc_status_t runOnStream(const kvc_program_t *program, uint32_t function,
+                                kvc_stream_t *handle, Stream &stream,
+                                kvc_call_t &call) {
+  kvc_bounds_t bounds;
+  uint64_t size;
+  KVC_RETURN_IF_FAILED(computeBounds(program, function, call, bounds));
+  KVC_RETURN_IF_FAILED(place(program, function, stream));
+  KVC_RETURN_IF_FAILED(
+      computeWorkspace(program, function, stream, bounds, size));
+  return withWorkspace(program, function, stream, size, [&] {
+    call.workspace = stream.getWorkspace();
+    call.workspace_size = size;
+    return program->entries[function].run(kvc_runtime_api(), handle, &call);
+  });
 }
 
 extern "C" {
@@ -55,7 +97,17 @@ kvc_status_t kvc_program_load(kvc_program_query_fn query,
                   "does not",
                   KVC_ABI_VERSION);
     KVC_RETURN_IF_FAILED(checkProgram(program));
+    rememberProgram(program);
     *out_program = program;
+    return KVC_STATUS_OK;
+  });
+}
+
+kvc_status_t kvc_program_unload(const kvc_program_t *program) {
+  return guarded("kvc_program_unload", [&]() -> kvc_status_t {
+    if (!program)
+      return fail(KVC_STATUS_INVALID_ARGUMENT, "expected a program, got null");
+    forgetProgram(program);
     return KVC_STATUS_OK;
   });
 }
@@ -83,6 +135,33 @@ const kvc_function_desc_t *kvc_program_function(const kvc_program_t *program,
   if (checkFunction(program, function))
     return nullptr;
   return &getFunction(program->blob, function);
+}
+
+kvc_status_t kvc_program_prepare(const kvc_program_t *program,
+                                 uint32_t function, kvc_stream_t *stream,
+                                 const kvc_bounds_t *bounds) {
+  return guarded("kvc_program_prepare", [&]() -> kvc_status_t {
+    KVC_RETURN_IF_FAILED(checkFunction(program, function));
+    std::shared_ptr<Stream> object = getStreams().find(stream);
+    if (!object)
+      return KVC_STATUS_INVALID_ARGUMENT;
+    if (bounds && bounds->struct_size < sizeof(*bounds))
+      return fail(KVC_STATUS_INVALID_ARGUMENT,
+                  "function '%s': expected a struct_size of bounds of at least "
+                  "%zu, got %u",
+                  getName(program->blob, function), sizeof(*bounds),
+                  bounds->struct_size);
+    KVC_RETURN_IF_FAILED(place(program, function, *object));
+    if (!bounds)
+      return KVC_STATUS_OK;
+    kvc_bounds_t checked = *bounds;
+    checked.struct_size = sizeof(checked);
+    uint64_t size;
+    KVC_RETURN_IF_FAILED(
+        computeWorkspace(program, function, *object, checked, size));
+    return withWorkspace(program, function, *object, size,
+                         [] { return kvc_status_t{KVC_STATUS_OK}; });
+  });
 }
 
 kvc_status_t kvc_program_run(const kvc_program_t *program, uint32_t function,

@@ -28,8 +28,8 @@ namespace kvc::rt {
 template <typename Object, typename Handle>
 class Registry {
 public:
-  /// `name` is the word for the object in messages; `kind` keeps the numbers of
-  /// several registries apart.
+  /// `name` is the object in messages, such as "a pool"; `kind` keeps the
+  /// numbers of several registries apart.
   Registry(const char *name, uint8_t kind)
       : name(name),
         firstNumber((uint64_t{1} << 63) | (static_cast<uint64_t>(kind) << 48)),
@@ -72,13 +72,13 @@ private:
   std::nullptr_t reportUnknown(const Handle *handle) const {
     uint64_t number = reinterpret_cast<uintptr_t>(handle);
     if (!handle)
-      fail(KVC_STATUS_INVALID_ARGUMENT, "expected a %s, got null", name);
+      fail(KVC_STATUS_INVALID_ARGUMENT, "expected %s, got null", name);
     else if (number >= firstNumber && number < nextNumber)
       fail(KVC_STATUS_INVALID_ARGUMENT,
-           "expected a %s, got one that was released", name);
+           "expected %s, got one that was released", name);
     else
       fail(KVC_STATUS_INVALID_ARGUMENT,
-           "expected a %s, got a pointer that never was one", name);
+           "expected %s, got a pointer that never was one", name);
     return nullptr;
   }
 

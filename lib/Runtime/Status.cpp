@@ -13,7 +13,8 @@
 #include <cstdio>
 #include <cstring>
 
-static constexpr size_t kMessageSize = 1024;
+/// Room for the log of a device's compiler.
+static constexpr size_t kMessageSize = 4096;
 static thread_local char lastMessage[kMessageSize];
 
 kvc_status_t kvc::rt::fail(kvc_status_t status, const char *format, ...) {
@@ -23,7 +24,7 @@ kvc_status_t kvc::rt::fail(kvc_status_t status, const char *format, ...) {
   va_start(args, format);
   std::vsnprintf(text, sizeof(text), format, args);
   va_end(args);
-  std::memcpy(lastMessage, text, sizeof(text));
+  std::memcpy(lastMessage, text, std::strlen(text) + 1);
   return status;
 }
 
@@ -49,6 +50,8 @@ const char *kvc_status_name(kvc_status_t status) {
     return "unsupported";
   case KVC_STATUS_INTERNAL:
     return "internal error";
+  case KVC_STATUS_DEVICE_ERROR:
+    return "device error";
   default:
     return "unknown status";
   }

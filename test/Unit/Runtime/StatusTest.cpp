@@ -19,6 +19,7 @@ TEST(StatusTest, EveryStatusHasAName) {
   EXPECT_STREQ(kvc_status_name(KVC_STATUS_MISMATCH), "mismatch");
   EXPECT_STREQ(kvc_status_name(KVC_STATUS_UNSUPPORTED), "unsupported");
   EXPECT_STREQ(kvc_status_name(KVC_STATUS_INTERNAL), "internal error");
+  EXPECT_STREQ(kvc_status_name(KVC_STATUS_DEVICE_ERROR), "device error");
   EXPECT_STREQ(kvc_status_name(99), "unknown status");
   EXPECT_STREQ(kvc_status_name(-1), "unknown status");
 }
@@ -69,7 +70,7 @@ TEST(StatusTest, FailReturnsTheStatusAndKeepsTheText) {
   EXPECT_STREQ(kvc_last_message(), "");
   // A message that is too long is cut, not lost.
   api->fail(KVC_STATUS_INTERNAL, std::string(100000, 'x').c_str());
-  EXPECT_EQ(std::string(kvc_last_message()), std::string(1023, 'x'));
+  EXPECT_EQ(std::string(kvc_last_message()), std::string(4095, 'x'));
 }
 
 TEST(StatusTest, TableIsComplete) {
@@ -78,6 +79,6 @@ TEST(StatusTest, TableIsComplete) {
   EXPECT_EQ(api->struct_size, sizeof(*api));
   EXPECT_EQ(api->abi_version, KVC_ABI_VERSION);
   EXPECT_TRUE(api->check_call && api->fail && api->num_workers &&
-              api->parallel_for && api->check_batch);
+              api->parallel_for && api->check_batch && api->launch);
   EXPECT_STRNE(kvc_runtime_version(), "");
 }
