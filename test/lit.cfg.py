@@ -2,6 +2,7 @@
 # build adds: its folders, its compiler, what it was configured to build.
 
 import ctypes
+import importlib.util
 import os
 
 import lit.formats
@@ -37,9 +38,9 @@ if lit_config.maxIndividualTestTimeIsSupported[0]:
     lit_config.maxIndividualTestTime = 7200 if full else 600
 
 
-def find_ptxas():
-    """Returns the path of CUDA's assembler, or None."""
-    return lit.util.which("ptxas") or lit.util.which("ptxas", "/usr/local/cuda/bin")
+def find_cuda_tool(name):
+    """Returns the path of a program of the CUDA toolkit, or None."""
+    return lit.util.which(name) or lit.util.which(name, "/usr/local/cuda/bin")
 
 
 def has_cuda_device():
@@ -77,8 +78,9 @@ def add_features():
     features.update(name for name, needed in needs.items() if needed <= flags)
     if config.kvc_build_compiler:
         features.add("compiler")
-    if find_ptxas():
-        features.add("ptxas")
+    features.update(name for name in ("ptxas", "nvcc") if find_cuda_tool(name))
+    if importlib.util.find_spec("triton"):
+        features.add("triton")
     if has_cuda_device():
         features.add("cuda")
     if full:
@@ -93,7 +95,8 @@ def check_required():
     required = lit_config.params.get("require", os.environ.get("KVC_REQUIRE", ""))
     for name in filter(None, (part.strip() for part in required.split(","))):
         if name not in config.available_features:
-            places = " on PATH or in /usr/local/cuda/bin" if name == "ptxas" else ""
+            tool = name in ("ptxas", "nvcc")
+            places = " on PATH or in /usr/local/cuda/bin" if tool else ""
             lit_config.fatal(f"KVC_REQUIRE names '{name}', which was not found{places}")
 
 
@@ -117,8 +120,8 @@ def add_tools():
         ("%kvc_lib", config.kvc_lib_dir),
         ("%kvc_tools", os.path.join(config.kvc_src_root, "tools")),
     ]
-    if find_ptxas():
-        config.substitutions.append(("%ptxas", f'"{find_ptxas()}"'))
+    if find_cuda_tool("ptxas"):
+        config.substitutions.append(("%ptxas", f'"{find_cuda_tool("ptxas")}"'))
 
 
 add_features()

@@ -29,7 +29,8 @@ Installs what building and testing kvc needs, then configures and builds it.
 What is done already is skipped, so that a second run takes a second.
 
   1. Debian packages, by apt-get, if one is missing (as root or by sudo)
-  2. Python packages, from tools/requirements.txt into build/venv
+  2. Python packages, from tools/requirements.txt into build/venv; those of
+     tools/requirements-triton.txt, half a gigabyte, only on request
   3. CMake, into build/; arguments such as -DKVC_BUILD_COMPILER=OFF are handed
      on, and hold in build/ until others are given
   4. ninja
@@ -38,6 +39,8 @@ What is done already is skipped, so that a second run takes a second.
 
 environment:
   KVC_BUILD_DIR  folder to build in, instead of build/
+  KVC_REQUIRE    what the tests must find, separated by commas; if it names
+                 triton, Triton's compiler is installed
   CC, CXX        compilers, instead of gcc and g++
 
 By hand, 'ninja -C build' builds, and 'ninja -C build check-kvc' builds and
@@ -142,9 +145,33 @@ make_venv() {
   say "python: installing tools/requirements.txt into $venv"
   rm -rf -- "$venv"
   /usr/bin/python3 -m venv "$venv"
-  "$python" -m pip install --quiet --no-input --disable-pip-version-check \
-    --only-binary :all: --requirement "$requirements"
+  pip_install "$requirements"
   printf '%s\n' "$stamp" >"$venv/kvc-stamp"
+}
+
+# Installs the packages that a file lists.
+pip_install() {
+  "$python" -m pip install --quiet --no-input --disable-pip-version-check \
+    --only-binary :all: --requirement "$1"
+}
+
+# Adds Triton's compiler if KVC_REQUIRE names it. It stays until the venv is made
+# anew.
+install_triton() {
+  local requirements="$root/tools/requirements-triton.txt" names="${KVC_REQUIRE:-}"
+  local stamp="$build/venv/kvc-triton-stamp"
+  [[ ",${names// /}," == *,triton,* ]] || return 0
+  if cmp -s "$requirements" "$stamp"; then
+    return 0
+  fi
+  say "python: installing tools/requirements-triton.txt"
+  pip_install "$requirements"
+  cp -- "$requirements" "$stamp"
+}
+
+install_python_packages() {
+  make_venv
+  install_triton
 }
 
 # --- CMake and ninja ---------------------------------------------------------
@@ -231,7 +258,7 @@ main() {
     say "waiting for another set-up in $build"
     flock 9
   }
-  step python make_venv
+  step python install_python_packages
   step configure configure "$@"
   step build compile
   say "all done in $(elapsed "$start") s"

@@ -14,7 +14,8 @@ usage() {
 usage: tools/test.sh [--full] [--no-setup] [-h]
 
 Sets kvc up (tools/setup.sh) and runs every test with its three runners: lit
-(test/), GoogleTest (test/Unit/) and pytest (test/python/). Prints the tests
+(test/), GoogleTest (test/Unit/) and pytest (test/python/ and
+test/Emulator/witness/). Prints the tests
 that were skipped and why, those that failed, a line per suite and, last,
 
   N passed, N failed, N skipped
@@ -29,7 +30,8 @@ times out, passes though it should not, or takes its runner down has failed.
 environment:
   KVC_BUILD_DIR  folder to build in, instead of build/
   KVC_REQUIRE    what must be found here, separated by commas, so that its tests
-                 are not skipped: ptxas, cuda, avx2, avx512, avx512_bf16
+                 are not skipped: ptxas, nvcc, triton, cuda, avx2, avx512,
+                 avx512_bf16
   KVC_TEST_FULL  1 means --full
 
 One test: 'build/bin/kvc-lit -v test/Dialect/KVC/ops.mlir', 'build/bin/
@@ -127,12 +129,27 @@ run_python_tests() {
     return 0
   fi
   [[ -d "$root/test/python" ]] || return 0
-  PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1 \
-    HYPOTHESIS_STORAGE_DIRECTORY="$build/hypothesis" \
-    run_suite pytest junit "$results/pytest.xml" \
-    limited "$python" -m pytest -q -o "cache_dir=$build/pytest-cache" \
-    -o xfail_strict=true -o junit_family=xunit2 "--rootdir=$root/test/python" \
-    "--junitxml=$results/pytest.xml" "$root/test/python"
+  PYTHONPATH="$build/python" run_pytest pytest "$root/test/python"
+}
+
+# Runs the kernels of other compilers on the emulator.
+run_witness_tests() {
+  local library="$build/lib/libkvc_emulator_cuda.so"
+  if [[ ! -e "$library" ]]; then
+    printf '\n== witness: left out, the emulator is not built\n'
+    return 0
+  fi
+  KVC_EMULATOR_LIBRARY="$library" run_pytest witness "$root/test/Emulator/witness"
+}
+
+# Runs the Python tests of a folder as the suite of the given name.
+run_pytest() {
+  local name="$1" folder="$2"
+  PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$build/hypothesis" \
+    run_suite "$name" junit "$results/$name.xml" \
+    limited "$python" -m pytest -q -o "cache_dir=$build/$name-cache" \
+    -o xfail_strict=true -o junit_family=xunit2 "--rootdir=$folder" \
+    "--junitxml=$results/$name.xml" "$folder"
 }
 
 main() {
@@ -149,6 +166,7 @@ main() {
   run_lit
   run_unit_tests
   run_python_tests
+  run_witness_tests
   printf '\n== summary\n'
   "$python" "$root/tools/summarize_tests.py" "${suites[@]}"
 }

@@ -61,7 +61,8 @@ KERNEL atomic_integer(const int *data, unsigned n, int *out,
   atomicOr(&wide[4], 1ull << (unsigned(value) % 64));
 }
 
-/// The largest float, and a product modulo 2^32, by compare and swap.
+/// The largest float, and a product modulo 2^32, by compare and swap; a word
+/// that the first thread sets.
 KERNEL atomic_cas(const float *data, unsigned n, float *largest,
                   unsigned *product, unsigned long long *wide) {
   unsigned i = globalThread();
@@ -75,14 +76,15 @@ KERNEL atomic_cas(const float *data, unsigned n, float *largest,
       break;
     seen = before;
   }
-  unsigned factor = 2 * i + 1, old = *reinterpret_cast<volatile unsigned *>(product);
+  unsigned factor = 2 * i + 1,
+           old = *reinterpret_cast<volatile unsigned *>(product);
   while (true) {
     unsigned before = atomicCAS(product, old, old * factor);
     if (before == old)
       break;
     old = before;
   }
-  atomicCAS(wide, (unsigned long long)i, (unsigned long long)i + 1);
+  atomicCAS(wide, 0ull, 0x123456789ABCull);
 }
 
 /// Sums a column per block; the last block that comes adds the blocks' sums.
@@ -347,9 +349,9 @@ KERNEL half_arithmetic(const __half *a, const __half *b, const __nv_bfloat16 *c,
   out[7 * n + i] = __high2float(pair);
   out[8 * n + i] = __bfloat162float(__hfma(c[i], d[i], c[i]));
   out[9 * n + i] = __bfloat162float(__hmin(c[i], d[i]));
-  __nv_bfloat162 wide = __hfma2(__halves2bfloat162(c[i], d[i]),
-                                __halves2bfloat162(d[i], d[i]),
-                                __halves2bfloat162(d[i], c[i]));
+  __nv_bfloat162 wide =
+      __hfma2(__halves2bfloat162(c[i], d[i]), __halves2bfloat162(d[i], d[i]),
+              __halves2bfloat162(d[i], c[i]));
   out[10 * n + i] = __low2float(wide);
   out[11 * n + i] = __high2float(wide);
 }
