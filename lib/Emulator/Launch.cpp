@@ -1,0 +1,278 @@
+//===- Launch.cpp - a launch from its configuration to its end ------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Barriers.h"
+#include "Lanes.h"
+#include "Scheduler.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+using namespace kvc::emu;
+
+std::string kvc::emu::toHex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);
+  return text;
+}
+
+void Launch::report(const Warp &warp, ReportKind kind, uint32_t lane, uint64_t address,
+                    const std::string &message) {
+  const Ins &ins = kernel.program->code[warp.pc];
+  ++result.numReports;
+  uint64_t key = uint64_t(ins.line) << 8 | uint64_t(kind);
+  auto [it, isNew] = reportIndex.try_emplace(key, result.reports.size());
+  if (!isNew) {
+    if (it->second < result.reports.size())
+      ++result.reports[it->second].count;
+    return;
+  }
+  if (result.reports.size() >= options.maxReports)
+    return;
+  Report report;
+  report.kind = kind;
+  report.kernel = kernel.name;
+  report.line = ins.line;
+  report.block = warp.block->index;
+  report.warp = warp.index;
+  report.lane = lane;
+  report.address = address;
+  report.message = message;
+  report.instruction = kernel.program->texts[warp.pc];
+  result.reports.push_back(std::move(report));
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+static uint64_t getSpecial(Special special, const Launch &launch, const Block &block,
+                           uint32_t thread) {
+  const Dim3 &size = launch.config.block, &grid = launch.config.grid;
+  uint32_t lane = thread % 32;
+  switch (special) {
+  case Special::TidX: return thread % size[0];
+  case Special::TidY: return thread / size[0] % size[1];
+  case Special::TidZ: return thread / size[0] / size[1];
+  case Special::NTidX: return size[0];
+  case Special::NTidY: return size[1];
+  case Special::NTidZ: return size[2];
+  case Special::CTAIdX: case Special::ClusterIdX: return block.index[0];
+  case Special::CTAIdY: case Special::ClusterIdY: return block.index[1];
+  case Special::CTAIdZ: case Special::ClusterIdZ: return block.index[2];
+  case Special::NCTAIdX: case Special::NClusterIdX: return grid[0];
+  case Special::NCTAIdY: case Special::NClusterIdY: return grid[1];
+  case Special::NCTAIdZ: case Special::NClusterIdZ: return grid[2];
+  case Special::LaneId: return lane;
+  case Special::WarpId: return thread / 32;
+  case Special::NWarpId: return launch.warpsPerBlock;
+  case Special::SMId: return block.number % kNumProcessors;
+  case Special::NSMId: return kNumProcessors;
+  case Special::GridId: return launch.launchNumber;
+  case Special::LaneMaskEq: return 1u << lane;
+  case Special::LaneMaskLe: return ~0u >> (31 - lane);
+  case Special::LaneMaskLt: return (1u << lane) - 1;
+  case Special::LaneMaskGe: return ~0u << lane;
+  case Special::LaneMaskGt: return uint32_t(uint64_t(~0u) << (lane + 1));
+  case Special::DynamicShared: return launch.config.dynamicShared;
+  case Special::TotalShared: return launch.sharedBytes;
+  case Special::SharedBase: return launch.dynamicShared;
+  // A cluster is one block.
+  case Special::ClusterNCTAIdX: case Special::ClusterNCTAIdY:
+  case Special::ClusterNCTAIdZ: case Special::ClusterNCTARank:
+    return 1;
+  default: return 0;
+  }
+}
+
+static uint32_t alignTo(uint64_t value, uint32_t alignment) {
+  return uint32_t((value + alignment - 1) / alignment * alignment);
+}
+
+static void startWarp(Block &block, uint32_t index, uint32_t numThreads) {
+  Launch &launch = *block.launch;
+  const Program &program = *launch.kernel.program;
+  Warp &warp = block.warps[index];
+  warp.block = &block;
+  warp.launch = &launch;
+  warp.program = &program;
+  warp.index = index;
+  warp.number = block.number * launch.warpsPerBlock + index;
+  uint32_t numLanes = std::min(32u, numThreads - index * 32);
+  warp.live = numLanes == 32 ? kAllLanes : (1u << numLanes) - 1;
+  warp.fragments.assign(1, {0, warp.live, false});
+
+  std::copy(program.constants.begin(), program.constants.end(), warp.rows);
+  for (const Program::SpecialRow &row : program.specials) {
+    for (uint32_t l = 0; l < 32; ++l) {
+      uint64_t value =
+          getSpecial(row.special, launch, block, index * 32 + l) + row.offset;
+      if (row.isWide)
+        warp.getWideRow(row.row)[l] = value;
+      else
+        warp.getRow(row.row)[l] = uint32_t(value);
+    }
+  }
+  warp.predicates[0] = kAllLanes;
+  warp.writtenLanes.assign(program.unwritten.size(), 0);
+  warp.clock.own.assign(launch.warpsPerBlock, 1);
+  warp.syncedPhase = 1;
+  if (launch.options.check)
+    warp.localWritten.assign(size_t(32) * warp.localBytes, 0);
+}
+
+static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number) {
+  auto result = std::make_unique<Block>();
+  Block &block = *result;
+  const Kernel &kernel = launch.kernel;
+  const Program &program = *kernel.program;
+  const Dim3 &grid = launch.config.grid;
+  block.launch = &launch;
+  block.number = number;
+  block.index = {number % grid[0], number / grid[0] % grid[1],
+                 number / grid[0] / grid[1]};
+  block.shared.assign(launch.sharedBytes, 0xFF);
+  if (launch.options.check) {
+    uint32_t words = (launch.sharedBytes + 3) / 4;
+    block.shadow.writer.assign(words, 0);
+    block.shadow.reader.assign(words, 0);
+    block.shadow.readerWarps.assign(words, 0);
+    block.shadow.state.assign(words, 0);
+    block.shadow.writerBytes.assign(words, 0);
+  }
+  const Dim3 &size = launch.config.block;
+  uint32_t numThreads = size[0] * size[1] * size[2];
+  // Rows are aligned to cache lines, and there is always one to read.
+  uint32_t rowWords = alignTo(program.numRowWords, 32) + 64;
+  uint32_t warpWords = alignTo(rowWords + program.numPredicates, 32);
+  block.storage.assign(size_t(warpWords) * launch.warpsPerBlock + 32, kPoison);
+  auto base = reinterpret_cast<uintptr_t>(block.storage.data());
+  auto *words = reinterpret_cast<uint32_t *>((base + 127) & ~uintptr_t(127));
+  block.localStorage.assign(
+      size_t(kernel.localBytes) * 32 * launch.warpsPerBlock, 0xFF);
+  block.warps.resize(launch.warpsPerBlock);
+  block.numLive = launch.warpsPerBlock;
+  for (uint32_t i = 0; i < launch.warpsPerBlock; ++i) {
+    Warp &warp = block.warps[i];
+    warp.rows = words + size_t(i) * warpWords;
+    warp.predicates = warp.rows + rowWords;
+    warp.local = block.localStorage.data() + size_t(i) * 32 * kernel.localBytes;
+    warp.localBytes = kernel.localBytes;
+    startWarp(block, i, numThreads);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// Why a configuration cannot be launched; empty if it can.
+static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
+                               const LaunchOptions &options) {
+  const Dim3 &grid = config.grid, &block = config.block;
+  if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7FFFFFFF || grid[1] > 65535 ||
+      grid[2] > 65535)
+    return "expected a grid of 1 x 1 x 1 to 2147483647 x 65535 x 65535 blocks, got " +
+           std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + " x " +
+           std::to_string(grid[2]);
+  if (uint64_t(grid[0]) * grid[1] > ~0u || uint64_t(grid[0]) * grid[1] * grid[2] > ~0u)
+    return "expected fewer than 2^32 blocks";
+  uint64_t threads = uint64_t(block[0]) * block[1];
+  threads = threads > kMaxThreads ? threads : threads * block[2];
+  if (threads == 0 || threads > kernel.maxThreads || block[2] > 64)
+    return "expected a block of 1 to " + std::to_string(kernel.maxThreads) +
+           " threads, at most 64 of them along z, got " + std::to_string(block[0]) +
+           " x " + std::to_string(block[1]) + " x " + std::to_string(block[2]);
+  if (kernel.staticShared > kMaxStaticShared)
+    return "expected at most " + std::to_string(kMaxStaticShared) +
+           " bytes of shared variables, got " + std::to_string(kernel.staticShared);
+  uint64_t shared = uint64_t(kernel.staticShared) + config.dynamicShared;
+  if (shared > kMaxShared)
+    return "expected at most " + std::to_string(kMaxShared) +
+           " bytes of shared memory, got " + std::to_string(shared);
+  if (options.sharedShift % 128 || options.sharedShift > 65536)
+    return "expected a shift that is a multiple of 128 up to 65536 bytes, got " +
+           std::to_string(options.sharedShift);
+  if (config.parameters.size() != kernel.parameterBytes)
+    return "expected " + std::to_string(kernel.parameterBytes) +
+           " bytes of parameters, got " + std::to_string(config.parameters.size());
+  return "";
+}
+
+static void runGrid(Launch &launch) {
+  const Dim3 &grid = launch.config.grid;
+  uint64_t numBlocks = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
+  bool isRandom = launch.options.seed != 0;
+  uint32_t maxResident = std::max(1u, launch.options.residentBlocks);
+  std::vector<std::unique_ptr<Block>> resident;
+  while (next < numBlocks || !resident.empty()) {
+    // A block runs alone unless it takes long: it may wait for another one.
+    while (next < numBlocks &&
+           (resident.empty() || (isRandom && resident.size() < maxResident)))
+      resident.push_back(startBlock(launch, uint32_t(next++)));
+    size_t ended = 0;
+    for (size_t i = 0; i < resident.size(); ++i) {
+      uint64_t budget = isRandom ? 1 + launch.random.below(4096) : 1 << 17;
+      if (!runBlock(*resident[i], budget))
+        continue;
+      checkBarriersAtEnd(*resident[i]);
+      resident[i].reset();
+      ++ended;
+    }
+    resident.erase(std::remove(resident.begin(), resident.end(), nullptr),
+                   resident.end());
+    if (ended == 0 && next < numBlocks && resident.size() < maxResident)
+      resident.push_back(startBlock(launch, uint32_t(next++)));
+  }
+}
+
+/// Sums what the instructions did.
+static void finishCounters(const Launch &launch, Counters &counters) {
+  const Program &program = *launch.kernel.program;
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    counters.instructions[unsigned(program.code[i].unit)] += launch.executions[i];
+    counters.threadInstructions += launch.lanes[i];
+  }
+  const Dim3 &grid = launch.config.grid;
+  counters.blocks = uint64_t(grid[0]) * grid[1] * grid[2];
+  counters.warps = counters.blocks * launch.warpsPerBlock;
+}
+
+LaunchResult kvc::emu::launch(Memory &memory, const Kernel &kernel,
+                              const LaunchConfig &config,
+                              const LaunchOptions &options) {
+  LaunchResult result;
+  result.error = checkConfig(kernel, config, options);
+  if (!result.error.empty())
+    return result;
+  Launch launch(memory, kernel, config, options, result);
+  launch.launchNumber = memory.startLaunch();
+  const Dim3 &size = config.block;
+  launch.warpsPerBlock = (size[0] * size[1] * size[2] + 31) / 32;
+  uint32_t start = alignTo(kernel.staticShared, 128) + options.sharedShift;
+  launch.dynamicShared = kSharedStart + start;
+  launch.sharedBytes = config.dynamicShared ? start + config.dynamicShared
+                                            : kernel.staticShared;
+  launch.random.seed(options.seed);
+  launch.executions.assign(kernel.program->code.size(), 0);
+  launch.lanes.assign(kernel.program->code.size(), 0);
+  launch.allocations.assign(kernel.program->code.size(), {});
+  try {
+    runGrid(launch);
+    result.finished = true;
+  } catch (const LaunchAborted &) {
+    result.error = "the launch was given up";
+    if (!result.reports.empty())
+      result.error += ": " + result.reports.back().print();
+  } catch (const std::bad_alloc &) {
+    result.error = "no memory to run the blocks of the launch";
+  }
+  finishCounters(launch, result.counters);
+  return result;
+}

@@ -1,0 +1,428 @@
+//===- Scheduler.cpp - which lanes run next -------------------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// PTX does not say where diverged lanes meet again. A warp is a set of fragments,
+// lanes at one instruction each; the one that is first in the text runs, and merges
+// with the next when it gets there. An instruction for several lanes waits until
+// they have come; nothing else promises that they do. With a seed, fragments are
+// split and picked at random, to show code that relies on lock-step.
+//===----------------------------------------------------------------------===//
+#include "Scheduler.h"
+
+#include "Access.h"
+#include "AsyncCopy.h"
+#include "Barriers.h"
+#include "Lanes.h"
+
+#include <algorithm>
+
+using namespace kvc::emu;
+
+namespace {
+
+/// Instructions of a warp's turn.
+constexpr uint32_t kQuantum = 64;
+/// Turns after which a fragment that is behind lets the others go on.
+constexpr uint32_t kPatience = 64;
+
+/// Why a warp stopped.
+enum class Stop : uint8_t { Quantum, Barrier, Done };
+
+class WarpRunner {
+public:
+  explicit WarpRunner(Warp &warp)
+      : warp(warp), launch(*warp.launch), code(warp.program->code.data()) {}
+
+  Stop run(uint32_t quantum);
+
+private:
+  bool selectFragment();
+  void mergeFragments();
+  uint32_t findLimit() const;
+  bool executeSpecial(const Ins &ins, uint32_t active);
+  void branch(const Ins &ins, uint32_t taken);
+  void endLanes(uint32_t lanes);
+  bool synchroniseLanes(const Ins &ins, uint32_t active);
+  uint32_t getNeeded(const Ins &ins, uint32_t active) const;
+  void checkUnwritten(const Ins &ins, uint32_t active);
+  [[noreturn]] void reportStuck();
+
+  /// The lane that a report of several names.
+  static uint32_t firstLane(uint32_t mask) { return uint32_t(__builtin_ctz(mask)); }
+
+  Warp &warp;
+  Launch &launch;
+  const Ins *code;
+  // Of the fragment that runs; in `warp.fragments` it is out of date.
+  uint32_t pc = 0, mask = 0;
+  bool mustSelect = false; ///< The fragments have changed.
+  Stop stop = Stop::Quantum;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+void WarpRunner::mergeFragments() {
+  std::vector<Fragment> &fragments = warp.fragments;
+  for (size_t i = 0; i < fragments.size(); ++i) {
+    for (size_t k = i + 1; k < fragments.size();) {
+      if (fragments[k].pc != fragments[i].pc) {
+        ++k;
+        continue;
+      }
+      fragments[i].mask |= fragments[k].mask;
+      fragments[i].waits = false;
+      fragments.erase(fragments.begin() + k);
+      warp.stalled = 0;
+    }
+  }
+}
+
+/// Picks the fragment that runs; false if all wait.
+bool WarpRunner::selectFragment() {
+  std::vector<Fragment> &fragments = warp.fragments;
+  if (fragments.size() > 1)
+    mergeFragments();
+  uint32_t best = ~0u, numReady = 0;
+  for (uint32_t i = 0; i < fragments.size(); ++i) {
+    if (fragments[i].waits)
+      continue;
+    ++numReady;
+    if (best == ~0u || fragments[i].pc < fragments[best].pc)
+      best = i;
+  }
+  if (best == ~0u)
+    return false;
+  bool isRandom = launch.options.seed != 0;
+  if (numReady > 1) {
+    ++warp.stalled;
+    // A loop that waits for a fragment further on must not keep it from running.
+    bool rotates = warp.stalled > kPatience || (isRandom && launch.random.below(4) == 0);
+    if (rotates) {
+      uint32_t skip = isRandom ? launch.random.below(numReady) : warp.stalled % numReady;
+      for (uint32_t i = 0; i < fragments.size(); ++i)
+        if (!fragments[i].waits && skip-- == 0) {
+          best = i;
+          break;
+        }
+    }
+  }
+  if (isRandom && launch.random.below(64) == 0) {
+    uint32_t apart = fragments[best].mask & launch.random.next();
+    if (apart && apart != fragments[best].mask) {
+      fragments.push_back({fragments[best].pc, apart, false});
+      fragments[best].mask &= ~apart;
+    }
+  }
+  warp.current = best;
+  pc = fragments[best].pc;
+  mask = fragments[best].mask;
+  mustSelect = false;
+  return true;
+}
+
+/// The first instruction after `pc` at which another fragment is.
+uint32_t WarpRunner::findLimit() const {
+  uint32_t limit = ~0u;
+  for (uint32_t i = 0; i < warp.fragments.size(); ++i)
+    if (i != warp.current && warp.fragments[i].pc > pc)
+      limit = std::min(limit, warp.fragments[i].pc);
+  return limit;
+}
+
+void WarpRunner::reportStuck() {
+  std::string message = "lanes wait for others that wait elsewhere:";
+  const Fragment *first = nullptr;
+  for (const Fragment &fragment : warp.fragments) {
+    message += " " + toHex(fragment.mask) + " at line " +
+               std::to_string(code[fragment.pc].line) + ";";
+    if (!first || fragment.pc < first->pc)
+      first = &fragment;
+  }
+  message.back() = ' ';
+  message += "expected all at one instruction";
+  warp.pc = first->pc;
+  launch.report(warp, ReportKind::Divergence, firstLane(first->mask), 0, message);
+  launch.abort();
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions that are more than their handler
+//===----------------------------------------------------------------------===//
+
+void WarpRunner::branch(const Ins &ins, uint32_t taken) {
+  uint32_t others = mask & ~taken;
+  mustSelect = warp.fragments.size() > 1;
+  if (!others) {
+    pc = ins.target;
+  } else if (!taken) {
+    ++pc;
+  } else {
+    launch.result.counters.divergentBranches += 1;
+    warp.fragments.push_back({ins.target, taken, false});
+    mask = others;
+    ++pc;
+    mustSelect = true;
+  }
+}
+
+void WarpRunner::endLanes(uint32_t lanes) {
+  endCopies(warp, lanes);
+  warp.live &= ~lanes;
+  mask &= ~lanes;
+  ++pc;
+  mustSelect = true;
+  // Whoever waits for all lanes has fewer to wait for.
+  for (Fragment &fragment : warp.fragments)
+    fragment.waits = false;
+  if (warp.live == 0) {
+    warp.fragments.clear();
+    --warp.block->numLive;
+    leaveBarriers(warp);
+    stop = Stop::Done;
+  } else if (mask == 0) {
+    warp.fragments.erase(warp.fragments.begin() + warp.current);
+    warp.current = ~0u;
+  }
+}
+
+/// Live lanes that the member masks of `active` name.
+uint32_t WarpRunner::getNeeded(const Ins &ins, uint32_t active) const {
+  const uint32_t *members = warp.getRow(ins.maskRow);
+  uint32_t needed = 0;
+  for (int l = 0; l < 32; ++l)
+    if (isActive(active, l))
+      needed |= members[l];
+  return needed & warp.live;
+}
+
+/// bar.warp.sync, whose lanes may be at several instructions of its kind. False if
+/// the fragment has to wait.
+bool WarpRunner::synchroniseLanes(const Ins &ins, uint32_t active) {
+  if (active != mask) { // the others go on
+    warp.fragments.push_back({pc + 1, mask & ~active, false});
+    mask = active;
+    mustSelect = true;
+  }
+  uint32_t needed = getNeeded(ins, active), present = active;
+  for (uint32_t i = 0; i < warp.fragments.size(); ++i) {
+    const Fragment &fragment = warp.fragments[i];
+    if (i != warp.current && fragment.waits && code[fragment.pc].kind == Kind::WarpSync)
+      present |= fragment.mask;
+  }
+  if (needed & ~present)
+    return false;
+  for (uint32_t i = 0; i < warp.fragments.size(); ++i) {
+    Fragment &fragment = warp.fragments[i];
+    if (i != warp.current && fragment.waits &&
+        code[fragment.pc].kind == Kind::WarpSync && (fragment.mask & needed)) {
+      fragment.waits = false;
+      ++fragment.pc;
+      mustSelect = true;
+    }
+  }
+  synchroniseWarp(warp);
+  return true;
+}
+
+/// Returns false if the fragment waits where it is.
+bool WarpRunner::executeSpecial(const Ins &ins, uint32_t active) {
+  warp.pc = pc;
+  switch (ins.kind) {
+  case Kind::Branch: branch(ins, active); return true;
+  case Kind::Exit:
+    if (active)
+      endLanes(active);
+    else
+      ++pc;
+    return true;
+  case Kind::Trap:
+    if (active) {
+      launch.report(warp, ReportKind::Trap, firstLane(active), 0,
+                    "the kernel executed 'trap'");
+      launch.abort();
+    }
+    ++pc;
+    return true;
+  case Kind::Yield:
+    ++pc;
+    mustSelect = true;
+    return true;
+  default: break;
+  }
+  if (!active) {
+    ++pc;
+    return true;
+  }
+  switch (ins.kind) {
+  case Kind::WarpSync:
+    if (!synchroniseLanes(ins, active))
+      return false;
+    break;
+  case Kind::Converged: {
+    uint32_t needed = getNeeded(ins, active);
+    if (needed & ~mask)
+      return false;
+    if (needed & ~active)
+      launch.report(warp, ReportKind::Divergence, firstLane(needed & ~active), 0,
+                    "a lane of the member mask does not execute the instruction");
+    ins.handler(warp, ins, active);
+    break;
+  }
+  default: // all lanes of the warp
+    if (mask != warp.live)
+      return false;
+    if (active != mask) {
+      launch.report(warp, ReportKind::Divergence, firstLane(mask & ~active), 0,
+                    "expected all lanes of the warp, got " + toHex(active));
+      if (ins.kind != Kind::Aligned)
+        launch.abort();
+    }
+    if (ins.kind == Kind::Aligned) {
+      ins.handler(warp, ins, active);
+    } else {
+      arriveAtBarrier(warp, ins, active);
+      if (warp.barrier >= 0) {
+        stop = Stop::Barrier;
+        mustSelect = true;
+      }
+    }
+  }
+  ++pc;
+  return true;
+}
+
+void WarpRunner::checkUnwritten(const Ins &ins, uint32_t active) {
+  const std::vector<Program::UnwrittenUse> &uses = warp.program->unwrittenUses;
+  auto it = std::lower_bound(uses.begin(), uses.end(), pc,
+                             [](const Program::UnwrittenUse &use, uint32_t value) {
+                               return use.instruction < value;
+                             });
+  warp.pc = pc;
+  for (; it != uses.end() && it->instruction == pc; ++it) {
+    uint32_t &written = warp.writtenLanes[it->index];
+    // A move of such a value is what compilers make of an undefined one.
+    if (!it->isWrite && (active & ~written) && ins.unit != InstructionClass::Move)
+      launch.report(warp, ReportKind::Uninitialised, firstLane(active & ~written), 0,
+                    "read of the register " +
+                        warp.program->unwritten[it->index].name +
+                        ", which was never written");
+    written |= active;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+Stop WarpRunner::run(uint32_t quantum) {
+  uint64_t *executions = launch.executions.data(), *lanes = launch.lanes.data();
+  bool checks = launch.options.check;
+  progressCopies(warp);
+  uint32_t left = quantum;
+  mustSelect = true;
+  while (left > 0 && stop == Stop::Quantum) {
+    if (!selectFragment())
+      reportStuck();
+    uint32_t limit = findLimit();
+    bool waits = false, yields = false;
+    while (left > 0) {
+      const Ins &ins = code[pc];
+      uint32_t active = mask;
+      if (ins.guard != kAlways)
+        active &= warp.getPred(ins.guard);
+      --left;
+      if (ins.isTracked && checks)
+        checkUnwritten(ins, active);
+      if (ins.kind == Kind::Plain) {
+        if (active) {
+          warp.pc = pc;
+          ins.handler(warp, ins, active);
+        }
+        executions[pc] += 1;
+        lanes[pc] += uint32_t(__builtin_popcount(active));
+        if (++pc == limit)
+          break;
+        continue;
+      }
+      uint32_t at = pc;
+      yields = ins.kind == Kind::Yield;
+      if (!executeSpecial(ins, active)) {
+        waits = true;
+        break;
+      }
+      executions[at] += 1;
+      lanes[at] += uint32_t(__builtin_popcount(active));
+      if (mustSelect || pc == limit)
+        break;
+    }
+    if (warp.live && warp.current < warp.fragments.size()) {
+      Fragment &fragment = warp.fragments[warp.current];
+      fragment.pc = pc;
+      fragment.mask = mask;
+      fragment.waits = waits;
+    }
+    if (yields)
+      break;
+  }
+  launch.numExecuted += quantum - left;
+  return stop;
+}
+
+[[noreturn]] static void reportDeadlock(Block &block) {
+  std::string message = "no warp of the block can go on:";
+  const Warp *first = nullptr;
+  for (const Warp &warp : block.warps) {
+    if (!warp.live)
+      continue;
+    if (!first)
+      first = &warp;
+    message += " warp " + std::to_string(warp.index) + " waits at barrier " +
+               std::to_string(warp.barrier) + " at line " +
+               std::to_string(warp.barrierIns ? warp.barrierIns->line : 0) + ";";
+  }
+  message.pop_back();
+  block.launch->report(*first, ReportKind::Deadlock, 0, 0, message);
+  block.launch->abort();
+}
+
+bool kvc::emu::runBlock(Block &block, uint64_t budget) {
+  Launch &launch = *block.launch;
+  bool isRandom = launch.options.seed != 0;
+  uint64_t end = launch.numExecuted + budget;
+  uint32_t numWarps = uint32_t(block.warps.size());
+  while (block.numLive) {
+    bool progressed = false;
+    uint32_t start = isRandom ? launch.random.below(numWarps) : 0;
+    for (uint32_t i = 0; i < numWarps; ++i) {
+      Warp &warp = block.warps[(start + i) % numWarps];
+      if (!warp.live || warp.barrier >= 0)
+        continue;
+      progressed = true;
+      WarpRunner(warp).run(isRandom ? 1 + launch.random.below(2 * kQuantum) : kQuantum);
+    }
+    if (!progressed)
+      reportDeadlock(block);
+    if (launch.numExecuted >= launch.options.maxInstructions) {
+      for (Warp &warp : block.warps) {
+        if (!warp.live)
+          continue;
+        warp.pc = warp.fragments.empty() ? 0 : warp.fragments[0].pc;
+        launch.report(warp, ReportKind::Limit, 0, 0,
+                      "the launch did not end within " +
+                          std::to_string(launch.options.maxInstructions) +
+                          " warp instructions");
+        launch.abort();
+      }
+    }
+    if (launch.numExecuted >= end)
+      return block.numLive == 0;
+  }
+  return true;
+}
