@@ -298,6 +298,19 @@ bool WarpRunner::executeSpecial(const Ins &ins, uint32_t active) {
   return true;
 }
 
+/// Compilers compute with undefined values in lanes whose results nobody wants;
+/// what reaches memory, or a product of the whole warp, is wanted.
+static bool hasEffect(InstructionClass unit) {
+  switch (unit) {
+  case InstructionClass::Global: case InstructionClass::Shared:
+  case InstructionClass::Local: case InstructionClass::Atomic:
+  case InstructionClass::Matrix: case InstructionClass::MatrixLoad:
+  case InstructionClass::Copy: case InstructionClass::Barrier:
+    return true;
+  default: return false;
+  }
+}
+
 void WarpRunner::checkUnwritten(const Ins &ins, uint32_t active) {
   const std::vector<Program::UnwrittenUse> &uses = warp.program->unwrittenUses;
   auto it = std::lower_bound(uses.begin(), uses.end(), pc,
@@ -307,8 +320,7 @@ void WarpRunner::checkUnwritten(const Ins &ins, uint32_t active) {
   warp.pc = pc;
   for (; it != uses.end() && it->instruction == pc; ++it) {
     uint32_t &written = warp.writtenLanes[it->index];
-    // A move of such a value is what compilers make of an undefined one.
-    if (!it->isWrite && (active & ~written) && ins.unit != InstructionClass::Move)
+    if (!it->isWrite && (active & ~written) && hasEffect(ins.unit))
       launch.report(warp, ReportKind::Uninitialised, firstLane(active & ~written), 0,
                     "read of the register " +
                         warp.program->unwritten[it->index].name +
