@@ -143,14 +143,17 @@ static void keepReport(Driver &driver, const std::string &line) {
 
 static void tell(Driver &driver, const Kernel &kernel,
                  const LaunchResult &result) {
-  for (const Report &report : result.reports)
+  // A report stands for all of its kind at its line.
+  uint64_t told = 0;
+  for (const Report &report : result.reports) {
     keepReport(driver, report.print());
+    told += report.count;
+  }
   driver.numReports += result.numReports;
-  if (result.numReports > result.reports.size())
-    keepReport(driver,
-               kernel.name + ": " +
-                   std::to_string(result.numReports - result.reports.size()) +
-                   " more reports");
+  if (result.numReports > told)
+    keepReport(driver, kernel.name + ": " +
+                           std::to_string(result.numReports - told) +
+                           " more faults");
   if (!result.finished && result.reports.empty()) {
     keepReport(driver, kernel.name + ": error: " + result.error);
     ++driver.numReports;

@@ -160,8 +160,10 @@ AGAIN:
 {
   .shared .align 4 .b8 fixed[40000];
   .reg .b32 %r<3>;
-  mov.u32 %r1, fixed;
-  st.shared.u32 [%r1], %r1;
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, fixed;
+  mad.lo.u32 %r2, %r1, 4, %r2;
+  st.shared.u32 [%r2], %r1;
   mov.u32 %r2, dynamic;
   ret;
 }
