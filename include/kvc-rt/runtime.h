@@ -199,8 +199,10 @@ typedef struct kvc_pool_options {
   uint64_t page_order_seed; /**< 0: pages are handed out in order, those that
                                  came back last first; otherwise each is drawn
                                  at random from the free ones, by this seed. */
+  kvc_device_t *device; /**< Where the pages lie; null, or a struct_size that
+                             ends before: in the host's memory. */
 } kvc_pool_options_t;
-KVC_ABI_ASSERT(sizeof(kvc_pool_options_t) == 32, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_pool_options_t) == 40, "part of the ABI");
 
 /** Creates a pool of pages for a cache of type `type` with elements of f32, f16
  *  or bf16. Memory is reserved
@@ -208,11 +210,16 @@ KVC_ABI_ASSERT(sizeof(kvc_pool_options_t) == 32, "part of the ABI");
  *  on. Page n of a layer is contiguous: component by component in the order
  *  of the type, each [heads][page_size][width] (row-major: HND), or the packed
  *  image; each component starts at a multiple of 64 bytes. Memory before and
- *  after the pool cannot be touched. */
+ *  after the pool cannot be touched.
+ *
+ *  On a device the memory is taken at once, and has no such fences; the pool's
+ *  views point into it, and so do those of batches of its sequences. The pool's
+ *  books stay on the host. */
 KVC_RT_API kvc_status_t kvc_pool_create(const kvc_cache_type_t *type,
                                         const kvc_pool_options_t *options,
                                         kvc_pool_t **out_pool);
-/** Releases the pool and all its sequences. */
+/** Releases the pool and all its sequences; on a device after all work launched
+ *  on the device's streams so far. */
 KVC_RT_API void kvc_pool_release(kvc_pool_t *pool);
 
 /** The cache argument of layer `layer` (0 .. num_layers - 1). */
@@ -223,7 +230,7 @@ typedef struct kvc_pool_stats {
   uint32_t struct_size;
   uint32_t reserved;
   int64_t total_pages;
-  int64_t free_pages;
+  int64_t free_pages; /**< Those that launched work may still read, too. */
   int64_t used_pages;
   int64_t used_tokens;    /**< Tokens of all sequences. */
   int64_t bytes_per_page; /**< One layer, all components. */
@@ -243,11 +250,15 @@ KVC_RT_API kvc_status_t kvc_sequence_create(kvc_pool_t *pool,
                                             kvc_sequence_t *out_sequence);
 /** Extends `sequence` by `num_tokens` >= 0 slots, taking pages as needed; their
  *  contents come from a program's kvc.append. With too few free pages nothing
- *  changes and the status is KVC_STATUS_OUT_OF_MEMORY. */
+ *  changes and the status is KVC_STATUS_OUT_OF_MEMORY. On a device it waits for
+ *  work that may read pages of freed sequences, if it cannot do without them. */
 KVC_RT_API kvc_status_t kvc_sequence_append(kvc_pool_t *pool,
                                             kvc_sequence_t sequence,
                                             int32_t num_tokens);
-/** Frees the sequence and gives its pages back. */
+/** Frees the sequence and gives its pages back. Those of a pool on a device are
+ *  handed out again only when all work is done that was launched on the device's
+ *  streams before this call. Work that others launch, or a graph that they
+ *  replay, they wait for themselves before they free what it reads. */
 KVC_RT_API kvc_status_t kvc_sequence_free(kvc_pool_t *pool,
                                           kvc_sequence_t sequence);
 /** Tokens in the sequence. */
@@ -268,15 +279,20 @@ typedef struct kvc_batch_object kvc_batch_object_t;
 /** Makes a batch of `num_sequences` >= 0 sequences, the last query_lens[i]
  *  tokens of each being new: `query_lens` and `sequences` are
  *  [num_sequences]. It is a snapshot: make a new one after append. A sequence
- *  may occur once. */
+ *  may occur once. That of a pool on a device has its arrays there, copied by
+ *  this call, which waits for no other work. */
 KVC_RT_API kvc_status_t kvc_batch_create(kvc_pool_t *pool,
                                          const kvc_sequence_t *sequences,
                                          const int32_t *query_lens,
                                          int32_t num_sequences,
                                          kvc_batch_object_t **out_batch);
+/** May be called while launched work still reads the batch. */
 KVC_RT_API void kvc_batch_release(kvc_batch_object_t *batch);
 /** The batch argument; valid until release. Null if `batch` is none. */
 KVC_RT_API const kvc_batch_t *kvc_batch_view(const kvc_batch_object_t *batch);
+/** The same with arrays that the host can read. */
+KVC_RT_API const kvc_batch_t *
+kvc_batch_host_view(const kvc_batch_object_t *batch);
 
 /*===--- Calls ------------------------------------------------------------===*/
 

@@ -4,12 +4,13 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The memory of a pool is [layer][page][component], one mapping for all layers.
+// The memory of a pool is [layer][page][component], one piece for all layers.
 //===----------------------------------------------------------------------===//
 #include "Pool.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 
 using namespace kvc::rt;
@@ -36,13 +37,36 @@ static uint64_t nextPoolIdentity() {
 //===----------------------------------------------------------------------===//
 
 Pool::Pool(const kvc_cache_type_t &type, const PageLayout &layout,
-           const kvc_pool_options_t &options)
-    : type(type), layout(layout),
+           const kvc_pool_options_t &options, std::shared_ptr<Device> device)
+    : type(type), device(std::move(device)), layout(layout),
       numPages(static_cast<int32_t>(options.num_pages)),
       numLayers(options.num_layers),
       debugFill(options.flags & KVC_POOL_DEBUG_FILL),
       identity(nextPoolIdentity()),
       freePages(numPages, options.page_order_seed) {}
+
+Pool::~Pool() {
+  if (device)
+    device->freeBlock(block);
+}
+
+/// Takes memory from the device or the host and fills it if asked to.
+kvc_status_t Pool::takeMemory(uint64_t bytes) {
+  if (device) {
+    KVC_RETURN_IF_FAILED(device->takeBlock(bytes, block));
+    memory = static_cast<char *>(block.get());
+    return debugFill ? device->fill(block.data, 0xff, bytes)
+                     : kvc_status_t{KVC_STATUS_OK};
+  }
+  // With debug fill all of it is touched at once: let the system say no now
+  // rather than kill the process later.
+  if (!mapping.map(bytes, /*lazy=*/!debugFill))
+    return KVC_STATUS_OUT_OF_MEMORY;
+  memory = mapping.data();
+  if (debugFill)
+    std::memset(memory, 0xff, bytes);
+  return KVC_STATUS_OK;
+}
 
 kvc_status_t Pool::map() {
   uint64_t bytes;
@@ -55,25 +79,26 @@ kvc_status_t Pool::map() {
                 "layers x %llu bytes",
                 numPages, numLayers,
                 static_cast<unsigned long long>(layout.pageBytes));
-  // With debug fill all of it is touched at once: let the system say no now
-  // rather than kill the process later.
-  if (!memory.map(bytes, /*lazy=*/!debugFill))
-    return fail(KVC_STATUS_OUT_OF_MEMORY,
-                "no memory for a pool of %d pages x %d layers x %llu bytes",
-                numPages, numLayers,
-                static_cast<unsigned long long>(layout.pageBytes));
-  if (debugFill)
-    std::memset(memory.data(), 0xff, bytes);
-  return KVC_STATUS_OK;
+  kvc_status_t status = takeMemory(bytes);
+  if (status == KVC_STATUS_OUT_OF_MEMORY)
+    return fail(
+        status, "no memory for a pool of %d pages x %d layers x %llu bytes%s%s",
+        numPages, numLayers, static_cast<unsigned long long>(layout.pageBytes),
+        device ? " on device " : "", device ? device->getInfo().name : "");
+  return status;
 }
 
 /// Overwrites a page of every layer with NaN.
-void Pool::fillPage(int32_t page) {
-  for (int32_t layer = 0; layer < numLayers; ++layer) {
-    uint64_t index = static_cast<uint64_t>(layer) * numPages + page;
-    std::memset(memory.data() + index * layout.pageBytes, 0xff,
-                layout.pageBytes);
-  }
+kvc_status_t Pool::fillPage(int32_t page) {
+  uint64_t layerBytes = static_cast<uint64_t>(numPages) * layout.pageBytes;
+  uint64_t offset = static_cast<uint64_t>(page) * layout.pageBytes;
+  if (device)
+    return device->fill(block.data + offset, 0xff, layout.pageBytes, layerBytes,
+                        numLayers);
+  for (int32_t layer = 0; layer < numLayers; ++layer)
+    std::memset(memory + static_cast<uint64_t>(layer) * layerBytes + offset,
+                0xff, layout.pageBytes);
+  return KVC_STATUS_OK;
 }
 
 kvc_status_t Pool::getView(int32_t layer, kvc_cache_view_t &view) const {
@@ -85,8 +110,8 @@ kvc_status_t Pool::getView(int32_t layer, kvc_cache_view_t &view) const {
   view.num_components = static_cast<uint32_t>(type.num_components);
   view.fingerprint = kvc_cache_type_fingerprint(&type);
   view.num_pages = numPages;
-  char *base = memory.data() +
-               static_cast<uint64_t>(layer) * numPages * layout.pageBytes;
+  char *base =
+      memory + static_cast<uint64_t>(layer) * numPages * layout.pageBytes;
   for (int32_t i = 0; i < type.num_components; ++i) {
     const kvc_component_type_t &component = type.components[i];
     kvc_component_view_t &out = view.components[i];
@@ -105,7 +130,7 @@ void Pool::getStats(kvc_pool_stats_t &stats) const {
   stats = {};
   stats.struct_size = sizeof(stats);
   stats.total_pages = numPages;
-  stats.free_pages = freePages.size();
+  stats.free_pages = freePages.size() + numRetired;
   stats.used_pages = stats.total_pages - stats.free_pages;
   stats.used_tokens = usedTokens;
   stats.bytes_per_page = static_cast<int64_t>(layout.pageBytes);
@@ -168,18 +193,47 @@ kvc_status_t Pool::append(kvc_sequence_t handle, int32_t numTokens) {
   auto wanted =
       static_cast<size_t>((length + type.page_size - 1) / type.page_size);
   size_t missing = wanted - pages.size();
-  if (missing > static_cast<size_t>(freePages.size()))
+  if (missing > static_cast<size_t>(freePages.size() + numRetired))
     return fail(KVC_STATUS_OUT_OF_MEMORY,
                 "appending %d tokens needs %zu more pages, but only %d of %d "
                 "are free",
-                numTokens, missing, freePages.size(), numPages);
+                numTokens, missing, freePages.size() + numRetired, numPages);
   // All that can fail comes before the first change.
   if (wanted > pages.capacity())
     pages.reserve(std::max(wanted, 2 * pages.capacity()));
+  KVC_RETURN_IF_FAILED(
+      freeRetired(static_cast<int32_t>(missing), /*wait=*/true));
   while (pages.size() < wanted)
     pages.push_back(freePages.take());
   sequence->length = static_cast<int32_t>(length);
   usedTokens += numTokens;
+  return KVC_STATUS_OK;
+}
+
+/// Gives pages back, the last one first, so that the next sequence gets them in
+/// the same order.
+kvc_status_t Pool::givePages(const std::vector<int32_t> &pages) {
+  if (debugFill)
+    for (int32_t page : pages)
+      KVC_RETURN_IF_FAILED(fillPage(page));
+  for (auto it = pages.rbegin(); it != pages.rend(); ++it)
+    freePages.give(*it);
+  return KVC_STATUS_OK;
+}
+
+/// Moves retired pages to the free ones until there are `wanted`: those that no
+/// work reads any more, or with `wait` any.
+kvc_status_t Pool::freeRetired(int32_t wanted, bool wait) {
+  while (freePages.size() < wanted && !retired.empty()) {
+    const RetiredPages &oldest = retired.front();
+    if (wait)
+      KVC_RETURN_IF_FAILED(device->wait(oldest.fence));
+    else if (!device->poll(oldest.fence))
+      return KVC_STATUS_OK;
+    KVC_RETURN_IF_FAILED(givePages(oldest.pages));
+    numRetired -= static_cast<int32_t>(oldest.pages.size());
+    retired.pop_front();
+  }
   return KVC_STATUS_OK;
 }
 
@@ -188,14 +242,19 @@ kvc_status_t Pool::freeSequence(kvc_sequence_t handle) {
   Sequence *sequence = findMutable(handle);
   if (!sequence)
     return KVC_STATUS_NOT_FOUND;
-  // Backwards, so that the next sequence gets the pages in the same order.
-  for (auto it = sequence->pages.rbegin(); it != sequence->pages.rend(); ++it) {
-    if (debugFill)
-      fillPage(*it);
-    freePages.give(*it);
+  if (device) {
+    retired.push_back({{}, device->work.takeFence()});
+    numRetired += static_cast<int32_t>(sequence->pages.size());
+    retired.back().pages = std::move(sequence->pages);
+  } else {
+    (void)givePages(sequence->pages); // does not fail on the host
   }
   usedTokens -= sequence->length;
   sequences.erase(handle);
+  // The sequence is gone whatever happens now: pages that cannot be given back
+  // stay where they are until they are needed.
+  if (device)
+    (void)freeRetired(INT32_MAX, /*wait=*/false);
   return KVC_STATUS_OK;
 }
 
@@ -203,11 +262,21 @@ kvc_status_t Pool::freeSequence(kvc_sequence_t handle) {
 // The C interface
 //===----------------------------------------------------------------------===//
 
-static kvc_status_t checkOptions(const kvc_pool_options_t &options) {
-  if (options.struct_size < sizeof(options))
+/// Copies options, of which older callers do not have the last fields.
+static kvc_status_t readOptions(const kvc_pool_options_t &given,
+                                kvc_pool_options_t &options) {
+  constexpr size_t kMinSize = offsetof(kvc_pool_options_t, device);
+  if (given.struct_size < kMinSize)
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "options: expected a struct_size of at least %zu, got %u",
-                sizeof(options), options.struct_size);
+                kMinSize, given.struct_size);
+  options = {};
+  std::memcpy(&options, &given,
+              given.struct_size < sizeof(options) ? kMinSize : sizeof(options));
+  return KVC_STATUS_OK;
+}
+
+static kvc_status_t checkOptions(const kvc_pool_options_t &options) {
   if (options.flags & ~uint32_t{KVC_POOL_DEBUG_FILL})
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "options: expected no flags but KVC_POOL_DEBUG_FILL, got %#x",
@@ -236,10 +305,15 @@ kvc_status_t kvc_pool_create(const kvc_cache_type_t *type,
       return fail(KVC_STATUS_INVALID_ARGUMENT, "expected %s, got null",
                   !type ? "type" : (!options ? "options" : "out_pool"));
     PageLayout layout;
+    kvc_pool_options_t given;
     KVC_RETURN_IF_FAILED(checkCacheType(*type));
-    KVC_RETURN_IF_FAILED(checkOptions(*options));
+    KVC_RETURN_IF_FAILED(readOptions(*options, given));
+    KVC_RETURN_IF_FAILED(checkOptions(given));
     KVC_RETURN_IF_FAILED(computePageLayout(*type, layout));
-    auto pool = std::make_shared<Pool>(*type, layout, *options);
+    std::shared_ptr<Device> device;
+    if (given.device && !(device = getDevices().find(given.device)))
+      return KVC_STATUS_INVALID_ARGUMENT;
+    auto pool = std::make_shared<Pool>(*type, layout, given, std::move(device));
     KVC_RETURN_IF_FAILED(pool->map());
     *out_pool = getPools().insert(std::move(pool));
     return KVC_STATUS_OK;

@@ -9,10 +9,12 @@
 #ifndef KVC_LIB_RUNTIME_POOL_H
 #define KVC_LIB_RUNTIME_POOL_H
 
+#include "CUDA/Device.h"
 #include "CacheType.h"
 #include "Mapping.h"
 #include "Registry.h"
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -62,10 +64,12 @@ struct Sequence {
 /// A page pool. Its methods lock it, except where they say that the caller has.
 class Pool {
 public:
+  /// Without a device its memory is the host's.
   Pool(const kvc_cache_type_t &type, const PageLayout &layout,
-       const kvc_pool_options_t &options);
+       const kvc_pool_options_t &options, std::shared_ptr<Device> device);
+  ~Pool();
 
-  /// Maps the memory of all layers.
+  /// Takes the memory of all layers.
   kvc_status_t map();
 
   kvc_status_t getView(int32_t layer, kvc_cache_view_t &view) const;
@@ -80,19 +84,33 @@ public:
   const Sequence *find(kvc_sequence_t handle) const;
 
   const kvc_cache_type_t type;
+  const std::shared_ptr<Device> device; ///< Null for the host.
   mutable std::mutex mutex;
 
 private:
+  /// Pages that came back while work on the device might read them.
+  struct RetiredPages {
+    std::vector<int32_t> pages;
+    Fence fence;
+  };
+
+  kvc_status_t takeMemory(uint64_t bytes);
   Sequence *findMutable(kvc_sequence_t handle);
-  void fillPage(int32_t page);
+  kvc_status_t fillPage(int32_t page);
+  kvc_status_t givePages(const std::vector<int32_t> &pages);
+  kvc_status_t freeRetired(int32_t wanted, bool wait);
 
   const PageLayout layout;
   const int32_t numPages;
   const int32_t numLayers;
   const bool debugFill;
   const uint64_t identity; ///< High bits of the handles of its sequences.
-  Mapping memory;          ///< [layer][page][component]
+  Mapping mapping;         ///< Of the host,
+  Block block;             ///< or of the device.
+  char *memory = nullptr;  ///< Of either: [layer][page][component]
   FreeList freePages;
+  std::deque<RetiredPages> retired; ///< Oldest first; empty on the host.
+  int32_t numRetired = 0;           ///< Pages in there.
   /// By handle, which is `identity` and a serial number.
   std::unordered_map<kvc_sequence_t, Sequence> sequences;
   uint64_t nextSerial = 1;

@@ -53,11 +53,15 @@ public:
   kvc_status_t takeBlock(uint64_t size, Block &block);
   /// Gives a block back, which work launched so far may use to its end.
   void giveBlock(const Block &block) noexcept;
+  /// Waits for all work launched so far, then frees a block.
+  void freeBlock(const Block &block) noexcept;
 
   /// These do not wait for launched work, but return when they are done.
   kvc_status_t upload(CUdeviceptr data, const void *host, uint64_t size) const;
   kvc_status_t download(void *host, CUdeviceptr data, uint64_t size) const;
-  kvc_status_t fill(CUdeviceptr data, uint8_t value, uint64_t size) const;
+  /// Fills `count` pieces of `size` bytes, each `stride` bytes after the other.
+  kvc_status_t fill(CUdeviceptr data, uint8_t value, uint64_t size,
+                    uint64_t stride = 0, int32_t count = 1) const;
 
   /// Waits for all work launched so far.
   kvc_status_t synchronize() const;

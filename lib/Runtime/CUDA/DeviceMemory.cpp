@@ -98,6 +98,16 @@ void Device::giveBlock(const Block &block) noexcept {
   }
 }
 
+void Device::freeBlock(const Block &block) noexcept {
+  if (!block.data)
+    return;
+  // After an error of the device nothing runs any more either.
+  (void)synchronize();
+  CurrentContext current(*this);
+  if (current.status == KVC_STATUS_OK)
+    driver.cuMemFree_v2(block.data);
+}
+
 kvc_status_t Device::allocateForCaller(uint64_t size, void *&data) {
   if (size == 0) {
     data = nullptr;
@@ -174,11 +184,15 @@ kvc_status_t Device::download(void *host, CUdeviceptr data,
   });
 }
 
-kvc_status_t Device::fill(CUdeviceptr data, uint8_t value,
-                          uint64_t size) const {
+kvc_status_t Device::fill(CUdeviceptr data, uint8_t value, uint64_t size,
+                          uint64_t stride, int32_t count) const {
   if (size == 0)
     return KVC_STATUS_OK;
-  return transfer([&] {
-    return KVC_CUDA(driver, cuMemsetD8Async, data, value, size, transfers);
+  return transfer([&]() -> kvc_status_t {
+    for (int32_t i = 0; i < count; ++i)
+      KVC_RETURN_IF_FAILED(KVC_CUDA(driver, cuMemsetD8Async,
+                                    data + static_cast<uint64_t>(i) * stride,
+                                    value, size, transfers));
+    return KVC_STATUS_OK;
   });
 }

@@ -41,7 +41,7 @@ int main(void) {
   kvc_sequence_t sequence;
   kvc_cache_view_t cache;
   uint32_t function;
-  kvc_pool_options_t options = {sizeof options, KVC_POOL_DEBUG_FILL, 8, 1, 0, 7};
+  kvc_pool_options_t options = {sizeof options, KVC_POOL_DEBUG_FILL, 8, 1, 0, 7, NULL};
   if (kvc_program_load(demo_program_query, &program) ||
       kvc_program_find(program, "decode", &function) || kvc_stream_create_cpu(2, &stream))
     return fprintf(stderr, "%s\n", kvc_last_message()), 1;

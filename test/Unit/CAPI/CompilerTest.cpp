@@ -58,7 +58,7 @@ struct Call {
     auto *blob = reinterpret_cast<const char *>(program->blob);
     auto *type =
         reinterpret_cast<const kvc_cache_type_t *>(blob + program->blob->cache_types);
-    kvc_pool_options_t poolOptions = {sizeof(poolOptions), KVC_POOL_DEBUG_FILL, 4, 1, 0, 0};
+    kvc_pool_options_t poolOptions = {sizeof(poolOptions), KVC_POOL_DEBUG_FILL, 4, 1, 0, 0, nullptr};
     EXPECT_EQ(kvc_pool_create(type, &poolOptions, &pool), KVC_STATUS_OK) << kvc_last_message();
     kvc_sequence_t sequence = 0;
     EXPECT_EQ(kvc_sequence_create(pool, &sequence), KVC_STATUS_OK);
