@@ -35,12 +35,16 @@ def nvcc():
     return path
 
 
-@pytest.fixture(scope="session", params=["sm_80", "sm_90"])
+@pytest.fixture(
+    scope="session",
+    params=["-arch=sm_80", "-arch=sm_90", "-arch=sm_80 -G -DNDEBUG"],
+    ids=["sm_80", "sm_90", "unoptimised"],
+)
 def cuda_module(request, device, nvcc, tmp_path_factory):
-    """kernels.cu, compiled for one architecture."""
+    """kernels.cu, compiled for one architecture; with -G, not optimised."""
     source = pathlib.Path(__file__).parent / "kernels.cu"
     ptx = tmp_path_factory.mktemp("cuda") / "kernels.ptx"
-    command = [nvcc, "-ptx", f"-arch={request.param}", "-std=c++17", source, "-o", ptx]
+    command = [nvcc, "-ptx", *request.param.split(), "-std=c++17", source, "-o", ptx]
     subprocess.run(command, check=True)
     module = Module(device, ptx.read_text())
     yield module

@@ -194,7 +194,9 @@ class Module:
         self.device.call("cuLaunchKernel", function, *sizes, None, pointers, None)
         self.device.call("cuCtxSynchronize")
 
-    def run(self, name, grid, block, *arguments, shared=0, before=None, after=None):
+    def run(
+        self, name, grid, block, *arguments, shared=0, before=None, after=None, check=True
+    ):
         """Runs a kernel under all of OPTIONS.
 
         Parameters
@@ -210,6 +212,8 @@ class Module:
         before, after : callable
             Called with this module around each launch; `after` returns arrays
             that are compared and returned after the others.
+        check : bool
+            Whether to look for faults other than stray addresses.
 
         Returns
         -------
@@ -219,7 +223,7 @@ class Module:
         grid, block = ((*size, 1, 1)[:3] for size in (grid, block))
         first = None
         for options in OPTIONS:
-            self.device.set_options(options)
+            self.device.set_options(f"{options},check={int(check)}")
             if before:
                 before(self)
             buffers, changed = [], []

@@ -7,8 +7,10 @@
 // A kernel for each thing that compilers do in ways of their own. What each
 // computes stands in test_cuda.py.
 //===----------------------------------------------------------------------===//
+#include <cuda/atomic>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 
 #define KERNEL extern "C" __global__ void
 
@@ -118,6 +120,38 @@ KERNEL last_block_sum(const int *data, unsigned n, int *partial,
   }
 }
 
+/// The first block hands a number to the second by a flag.
+KERNEL hand_over(int *flag, int *out) {
+  cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+  if (threadIdx.x != 0)
+    return;
+  if (blockIdx.x == 0) {
+    out[0] = 42;
+    ready.store(1, cuda::memory_order_release);
+  } else {
+    while (ready.load(cuda::memory_order_acquire) == 0) {
+    }
+    out[1] = out[0] + 1;
+  }
+}
+
+/// All blocks wait for each other, then read what their neighbour wrote.
+KERNEL grid_barrier(const int *in, int *between, unsigned *arrived, int *out) {
+  unsigned t = threadIdx.x, n = blockDim.x;
+  between[blockIdx.x * n + t] = in[t] + int(blockIdx.x);
+  __syncthreads();
+  if (t == 0) {
+    __threadfence();
+    atomicAdd(arrived, 1u);
+    while (*reinterpret_cast<volatile unsigned *>(arrived) < gridDim.x)
+      __nanosleep(20);
+    __threadfence();
+  }
+  __syncthreads();
+  unsigned neighbour = (blockIdx.x + 1) % gridDim.x;
+  out[blockIdx.x * n + t] = between[neighbour * n + n - 1 - t];
+}
+
 /// Counts in shared memory, then adds the block's counts.
 KERNEL shared_histogram(const unsigned char *data, unsigned n,
                         unsigned *counts) {
@@ -180,6 +214,19 @@ KERNEL votes(const int *in, unsigned *out) {
   if (lane < 8)
     part = __ballot_sync(0xFFu, value % 2 != 0);
   out[9 * n + t] = part;
+}
+
+/// What barriers tell of all threads.
+KERNEL barriers(const int *in, int *out) {
+  int value = in[threadIdx.x];
+  int count = __syncthreads_count(value > 0);
+  int any = __syncthreads_or(value > 90);
+  int every = __syncthreads_and(value > -101);
+  if (threadIdx.x == 0) {
+    out[0] = count;
+    out[1] = any;
+    out[2] = every;
+  }
 }
 
 /// Lanes that go round a loop different numbers of times (Collatz).
@@ -256,6 +303,26 @@ KERNEL transpose(const float *in, float *out, unsigned rows, unsigned columns) {
   for (unsigned j = 0; j < 32; j += blockDim.y)
     if (x < rows && y + j < columns)
       out[(y + j) * rows + x] = tile[threadIdx.x * 33 + threadIdx.y + j];
+}
+
+/// Sums four tiles of 256 floats, of which the next is copied meanwhile.
+KERNEL pipelined_sum(const float *in, float *out) {
+  __shared__ __align__(16) float tiles[2][256];
+  unsigned t = threadIdx.x;
+  __pipeline_memcpy_async(&tiles[0][4 * t], in + 4 * t, 16);
+  __pipeline_commit();
+  float sum = 0;
+  for (int i = 0; i < 4; ++i) {
+    if (i < 3)
+      __pipeline_memcpy_async(&tiles[(i + 1) & 1][4 * t],
+                              in + (i + 1) * 256 + 4 * t, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    sum += tiles[i & 1][(7 * t) % 256];
+    __syncthreads();
+  }
+  out[t] = sum;
 }
 
 /// Sorts 16 numbers in an array that the index keeps out of registers.
@@ -400,6 +467,23 @@ KERNEL functions(const float *in, unsigned n, float *out) {
   out[5 * n + i] = tanhf(x);
   out[6 * n + i] = powf(x, 1.5f);
   out[7 * n + i] = sinf(x) + cosf(x);
+}
+
+/// More of them; out[8][n].
+KERNEL more_functions(const float *in, unsigned n, float *out) {
+  unsigned i = globalThread();
+  if (i >= n)
+    return;
+  float x = in[i];
+  int exponent = 0;
+  out[0 * n + i] = erff(x);
+  out[1 * n + i] = cbrtf(x);
+  out[2 * n + i] = atan2f(x, 1.5f);
+  out[3 * n + i] = fmodf(x, 0.75f);
+  out[4 * n + i] = ldexpf(x, 3);
+  out[5 * n + i] = frexpf(x, &exponent) + float(exponent);
+  out[6 * n + i] = lgammaf(fabsf(x) + 0.5f);
+  out[7 * n + i] = remainderf(x, 0.25f);
 }
 
 /// 64-bit integers; out[10][n].

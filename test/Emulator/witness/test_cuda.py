@@ -125,6 +125,31 @@ def test_last_block_sum(cuda_module, random):
     assert total[0] == data.sum()
 
 
+def test_hand_over(cuda_module):
+    flag, out = cuda_module.run(
+        "hand_over", (2,), (32,), Out(np.zeros(1, np.int32)), Empty(2, np.int32)
+    )
+    assert flag[0] == 1
+    assert out.tolist() == [42, 43]
+
+
+def test_grid_barrier(cuda_module, random):
+    n, blocks = 96, 3
+    data = random.integers(-1000, 1000, n).astype(np.int32)
+    _, arrived, out = cuda_module.run(
+        "grid_barrier",
+        (blocks,),
+        (n,),
+        In(data),
+        Empty((blocks, n), np.int32),
+        Out(np.zeros(1, np.uint32)),
+        Empty((blocks, n), np.int32),
+    )
+    assert arrived[0] == blocks
+    for block in range(blocks):
+        assert (out[block] == data[::-1] + (block + 1) % blocks).all()
+
+
 def test_shared_histogram(cuda_module, random):
     data = random.integers(0, 256, 5000).astype(np.uint8)
     (counts,) = cuda_module.run(
@@ -192,6 +217,14 @@ def test_votes(cuda_module, random):
             ballot(lambda value: value % 2 == 1, 8) if lane < 8 else 0,
         ]
         assert out[:, thread].tolist() == expected, thread
+
+
+def test_barriers(cuda_module, random):
+    data = random.integers(-100, 100, 128).astype(np.int32)
+    (out,) = cuda_module.run("barriers", (1,), (128,), In(data), Empty(3, np.int32))
+    assert out[0] == (data > 0).sum()
+    assert (out[1] != 0) == (data > 90).any()
+    assert out[2] != 0
 
 
 def test_divergent_loop(cuda_module):
@@ -264,6 +297,12 @@ def test_transpose(cuda_module, random):
         shared=33 * 32 * 4,
     )
     assert (out == data.T).all()
+
+
+def test_pipelined_sum(cuda_module, random):
+    data = random.integers(-100, 100, (4, 256)).astype(np.float32)
+    (out,) = cuda_module.run("pipelined_sum", (1,), (64,), In(data), Empty(64, np.float32))
+    assert (out == data.sum(axis=0)[np.arange(64) * 7 % 256]).all()
 
 
 def test_local_array(cuda_module, random):
@@ -471,6 +510,27 @@ def test_functions(cuda_module, random):
             wide**1.5,
             np.sin(wide) + np.cos(wide),
         ]
+    for row, (got, wanted) in enumerate(zip(out, expected)):
+        np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=5e-7, err_msg=str(row))
+
+
+def test_more_functions(cuda_module, random):
+    n = 200
+    x = (random.normal(size=n) * 2).astype(np.float32)
+    (out,) = cuda_module.run(
+        "more_functions", (2,), (128,), In(x), np.uint32(n), Empty((8, n), np.float32)
+    )
+    wide = x.astype(np.float64)
+    expected = [
+        [math.erf(value) for value in wide],
+        np.cbrt(wide),
+        np.arctan2(wide, 1.5),
+        np.fmod(wide, 0.75),
+        wide * 8,
+        sum(np.frexp(wide)),
+        [math.lgamma(abs(value) + 0.5) for value in wide],
+        [math.remainder(value, 0.25) for value in wide],
+    ]
     for row, (got, wanted) in enumerate(zip(out, expected)):
         np.testing.assert_allclose(got, wanted, rtol=2e-6, atol=5e-7, err_msg=str(row))
 
