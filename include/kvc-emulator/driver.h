@@ -34,6 +34,8 @@
  *   resident=N                blocks that run at a time (32)
  *   max-reports=N             reports of one launch that are kept (32)
  *   max-instructions=N        instructions of warps after which a launch ends
+ *   omit=N                    line of the PTX whose instructions are not
+ *                             executed, to try the checks (0: none)
  *   counters=FILE             file that gets a line of JSON per launch
  *
  * A launch with other words in the variable returns CUDA_ERROR_INVALID_VALUE.

@@ -244,6 +244,20 @@ static void finishCounters(const Launch &launch, Counters &counters) {
   counters.warps = counters.blocks * launch.warpsPerBlock;
 }
 
+/// The kernel without the instructions of a line.
+static Kernel omitLine(const Kernel &kernel, uint32_t line) {
+  Kernel result = kernel;
+  auto program = std::make_shared<Program>(*kernel.program);
+  for (Ins &ins : program->code) {
+    if (ins.line != line)
+      continue;
+    ins.kind = Kind::Plain;
+    ins.handler = [](Warp &, const Ins &, uint32_t) {};
+  }
+  result.program = std::move(program);
+  return result;
+}
+
 LaunchResult kvc::emu::launch(Memory &memory, const Kernel &kernel,
                               const LaunchConfig &config,
                               const LaunchOptions &options) {
@@ -251,6 +265,11 @@ LaunchResult kvc::emu::launch(Memory &memory, const Kernel &kernel,
   result.error = checkConfig(kernel, config, options);
   if (!result.error.empty())
     return result;
+  if (options.omittedLine) {
+    LaunchOptions rest = options;
+    rest.omittedLine = 0;
+    return launch(memory, omitLine(kernel, options.omittedLine), config, rest);
+  }
   Launch launch(memory, kernel, config, options, result);
   launch.launchNumber = memory.startLaunch();
   const Dim3 &size = config.block;

@@ -124,6 +124,9 @@ struct LaunchOptions {
   /// Added to the address of dynamic shared memory, in multiples of 128 bytes:
   /// shows code that assumes an alignment that it did not declare.
   uint32_t sharedShift = 0;
+  /// Line of the text whose instructions are not executed; 0: none. Shows whether
+  /// the checks notice that a barrier, a wait or a fence is missing.
+  uint32_t omittedLine = 0;
 };
 
 using Dim3 = std::array<uint32_t, 3>;

@@ -109,10 +109,12 @@ static bool parseOption(std::string_view text, Options &options,
     return reader.read(launch.maxInstructions);
   if (name == "resident")
     return reader.read(launch.residentBlocks);
+  if (name == "omit")
+    return reader.read(launch.omittedLine);
   if (name == "counters")
     return reader.read(options.countersFile);
   message = "expected copies, matrix, seed, check, count, shift, max-reports, "
-            "max-instructions, resident or counters, got '" +
+            "max-instructions, resident, omit or counters, got '" +
             std::string(name) + "'";
   return false;
 }
