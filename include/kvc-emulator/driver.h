@@ -34,6 +34,7 @@
  *   resident=N                blocks that run at a time (32)
  *   max-reports=N             reports of one launch that are kept (32)
  *   max-instructions=N        instructions of warps after which a launch ends
+ *   processors=N              multiprocessors that the device says it has (132)
  *   omit=N                    line of the PTX whose instructions are not
  *                             executed, to try the checks (0: none)
  *   counters=FILE             file that gets a line of JSON per launch

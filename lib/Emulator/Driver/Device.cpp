@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Driver.h"
+#include "Options.h"
 
 #include <cstring>
 
@@ -186,7 +187,6 @@ static constexpr Attribute kAttributes[] = {
     {13, 1980000},                // Clock in kHz.
     {14, 512},                    // Alignment of textures.
     {15, 1},                      // Copies beside kernels.
-    {16, kNumProcessors},         // Processors.
     {30, 512},                    // Alignment of surfaces.
     {31, 1},                      // Kernels beside each other.
     {32, 1},                      // Error correction.
@@ -214,11 +214,17 @@ static constexpr Attribute kAttributes[] = {
     {126, 4},                     // Domains of memory synchronisation.
 };
 
+/// Its number of processors, which is an option.
+static constexpr int kProcessorsAttribute = 16;
+
 Result cuda::cuDeviceGetAttribute(int *value, int attribute, Device device) {
-  return callOnDevice(device, [&](Driver &) {
+  return callOnDevice(device, [&](Driver &driver) {
     if (!value || attribute <= 0 || attribute >= kNumDeviceAttributes)
       return InvalidValue;
-    *value = 0;
+    Options options;
+    if (!readOptions(driver, options))
+      return InvalidValue;
+    *value = attribute == kProcessorsAttribute ? int(options.processors) : 0;
     for (const Attribute &entry : kAttributes)
       if (entry.number == attribute)
         *value = entry.value;

@@ -186,18 +186,6 @@ static void writeCounters(const std::string &path, const Kernel &kernel,
 // Launching
 //===----------------------------------------------------------------------===//
 
-/// Reads the options of the environment, then those set by the program.
-static bool readOptions(const Driver &driver, Options &options) {
-  std::string message;
-  const char *environment = std::getenv("KVC_EMULATOR");
-  if (environment && !parseOptions(environment, options, message)) {
-    std::fprintf(stderr, "kvc emulator: error: KVC_EMULATOR: %s\n",
-                 message.c_str());
-    return false;
-  }
-  return parseOptions(driver.options, options, message);
-}
-
 static Result launchKernel(Driver &driver, Context &context,
                            const LaunchParameters &parameters,
                            FunctionHandle handle, void **kernelParameters,
@@ -235,7 +223,7 @@ static Result launchKernel(Driver &driver, Context &context,
     uint64_t blocks =
         uint64_t(config.grid[0]) * config.grid[1] * config.grid[2];
     uint32_t threads = config.block[0] * config.block[1] * config.block[2];
-    uint64_t room = uint64_t(kNumProcessors) *
+    uint64_t room = uint64_t(options.processors) *
                     getResidentBlocks(*function, threads, config.dynamicShared);
     if (blocks > room)
       return CooperativeLaunchTooLarge;

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Occupancy.h"
 
+#include "Options.h"
+
 #include <algorithm>
 
 using namespace kvc::emu;
@@ -106,6 +108,9 @@ Result cuda::cuOccupancyMaxPotentialBlockSize(int *minGrid, int *blockSize,
       return InvalidHandle;
     if (!minGrid || !blockSize || limit < 0)
       return InvalidValue;
+    Options options;
+    if (!readOptions(driver, options))
+      return InvalidValue;
     uint32_t most = std::min(function->kernel->maxThreads, kMaxThreads);
     if (limit)
       most = std::min(most, uint32_t(limit));
@@ -120,7 +125,7 @@ Result cuda::cuOccupancyMaxPotentialBlockSize(int *minGrid, int *blockSize,
         continue;
       bestThreads = blocks * size;
       *blockSize = int(size);
-      *minGrid = int(blocks * kNumProcessors);
+      *minGrid = int(blocks * options.processors);
     }
     return bestThreads ? Success : InvalidValue;
   });

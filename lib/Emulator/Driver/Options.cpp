@@ -7,7 +7,12 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 
+#include "Driver.h"
+
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 
 using namespace kvc::emu;
 using namespace kvc::emu::cuda;
@@ -109,12 +114,19 @@ static bool parseOption(std::string_view text, Options &options,
     return reader.read(launch.maxInstructions);
   if (name == "resident")
     return reader.read(launch.residentBlocks);
+  if (name == "processors") {
+    uint64_t processors = 0;
+    if (!reader.readNumber(processors, kNumProcessors))
+      return false;
+    options.processors = std::max(uint32_t(processors), 1u);
+    return true;
+  }
   if (name == "omit")
     return reader.read(launch.omittedLine);
   if (name == "counters")
     return reader.read(options.countersFile);
   message = "expected copies, matrix, seed, check, count, shift, max-reports, "
-            "max-instructions, resident, omit or counters, got '" +
+            "max-instructions, resident, processors, omit or counters, got '" +
             std::string(name) + "'";
   return false;
 }
@@ -132,4 +144,15 @@ bool cuda::parseOptions(std::string_view text, Options &options,
   }
   options = read;
   return true;
+}
+
+bool cuda::readOptions(const Driver &driver, Options &options) {
+  std::string message;
+  const char *environment = std::getenv("KVC_EMULATOR");
+  if (environment && !parseOptions(environment, options, message)) {
+    std::fprintf(stderr, "kvc emulator: error: KVC_EMULATOR: %s\n",
+                 message.c_str());
+    return false;
+  }
+  return parseOptions(driver.options, options, message);
 }

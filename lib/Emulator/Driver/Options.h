@@ -15,8 +15,11 @@
 
 namespace kvc::emu::cuda {
 
+struct Driver;
+
 struct Options {
   LaunchOptions launch;
+  uint32_t processors = kNumProcessors; ///< That the device says it has.
   std::string countersFile; ///< Gets a line of JSON per launch.
 };
 
@@ -25,6 +28,10 @@ struct Options {
 /// if there is anything else.
 bool parseOptions(std::string_view text, Options &options,
                   std::string &message);
+
+/// Reads the options of the environment, then those set by the program. Prints
+/// what is wrong with the former and returns false.
+bool readOptions(const Driver &driver, Options &options);
 
 } // namespace kvc::emu::cuda
 
