@@ -432,7 +432,7 @@ Ins &Decoder::emit(Handler handler, InstructionClass unit, Kind kind) {
   if (instruction->guard) {
     if (function.registers[*instruction->guard].type != Type::Pred)
       fail("expected a predicate as guard, got '" +
-           function.registers[*instruction->guard].name + "'");
+           function.registers[*instruction->guard].getName() + "'");
     ins.guard = predicates[*instruction->guard] | Pred(instruction->guardNegated);
   }
   program->code.push_back(ins);
@@ -514,7 +514,7 @@ void Decoder::allocateRegisters() {
   std::unordered_map<RegisterId, uint32_t> indices;
   for (RegisterId reg : rows.unwritten) {
     indices[reg] = uint32_t(program->unwritten.size());
-    program->unwritten.push_back({rows.rows.at(reg), function.registers[reg].name});
+    program->unwritten.push_back({rows.rows.at(reg), function.registers[reg].getName()});
   }
   for (const RegisterUse &use : uses) {
     if (auto it = indices.find(use.reg); it != indices.end()) {

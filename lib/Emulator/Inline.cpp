@@ -13,15 +13,23 @@
 
 using namespace kvc::emu;
 
-/// Deeper calls, and larger results, are refused: a recursion has no end.
+/// Deeper calls, and larger results, are refused: a recursion has no end, and calls
+/// of calls grow beyond all measure.
 static constexpr unsigned kMaxDepth = 16;
 static constexpr size_t kMaxInstructions = 1 << 20;
+static constexpr size_t kMaxCalls = 1 << 16;
+static constexpr size_t kMaxRegisters = 1 << 22;
+static constexpr size_t kMaxVariables = 1 << 18;
 
 namespace {
 
 class Inliner {
 public:
-  Inliner(const Syntax &syntax, Function &result) : syntax(syntax), result(result) {}
+  Inliner(const Syntax &syntax, Function &result) : result(result) {
+    for (const Function &function : syntax.functions)
+      if (!function.isEntry && function.hasBody)
+        functions.try_emplace(function.name, &function);
+  }
 
   void add(const Function &function, unsigned depth);
 
@@ -43,8 +51,9 @@ private:
   /// A branch to the instruction after those that are there when it is patched.
   uint32_t pushBranch(const Instruction &original, bool keepsGuard, bool inverts);
 
-  const Syntax &syntax;
+  std::unordered_map<std::string_view, const Function *> functions;
   Function &result;
+  size_t numCalls = 0;
 };
 
 } // namespace
@@ -55,9 +64,8 @@ const Function *Inliner::findCallee(const Instruction &instruction) const {
   for (const Operand &operand : instruction.operands) {
     if (operand.kind != Operand::Kind::Name)
       continue;
-    for (const Function &function : syntax.functions)
-      if (!function.isEntry && function.hasBody && function.name == operand.name)
-        return &function;
+    if (auto it = functions.find(operand.name); it != functions.end())
+      return it->second;
   }
   return nullptr;
 }
@@ -107,6 +115,11 @@ void Inliner::addCall(const Instruction &call, const Function &callee,
     throw PTXError(call.where, "expected calls at most 16 deep, and no recursion, got "
                                "a call of '" +
                                    std::string(callee.name.substr(0, 60)) + "'");
+  if (++numCalls > kMaxCalls ||
+      result.registers.size() + callee.registers.size() > kMaxRegisters ||
+      result.variables.size() + callee.variables.size() > kMaxVariables)
+    throw PTXError(call.where, "expected at most 65536 calls, 4194304 registers and "
+                               "262144 variables when inlined");
   // Lists before and after the name: results and arguments.
   std::vector<Operand> results, arguments;
   bool isAfter = false;
@@ -192,10 +205,13 @@ void Inliner::add(const Function &function, unsigned depth) {
 }
 
 Function kvc::emu::inlineCalls(const Syntax &syntax, const Function &function) {
-  Function result = function;
-  result.registers.clear();
-  result.variables.clear();
-  result.body.clear();
+  Function result;
+  result.name = function.name;
+  result.isEntry = function.isEntry;
+  result.hasBody = function.hasBody;
+  result.where = function.where;
+  result.parameters = function.parameters;
+  result.maxThreads = function.maxThreads;
   Inliner(syntax, result).add(function, 0);
   return result;
 }

@@ -172,6 +172,18 @@ static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number) {
 // Launches
 //===----------------------------------------------------------------------===//
 
+/// Memory of blocks: of one, and of those that run at a time.
+static constexpr uint64_t kMaxBlockBytes = uint64_t(1) << 30;
+static constexpr uint64_t kMaxResidentBytes = uint64_t(2) << 30;
+
+/// Bytes that the registers and the local memory of a block take.
+static uint64_t getBlockBytes(const Kernel &kernel, const Dim3 &block) {
+  uint64_t warps = (uint64_t(block[0]) * block[1] * block[2] + 31) / 32;
+  const Program &program = *kernel.program;
+  return warps * ((uint64_t(program.numRowWords) + program.numPredicates) * 4 +
+                  uint64_t(kernel.localBytes) * 64);
+}
+
 /// Why a configuration cannot be launched; empty if it can.
 static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
                                const LaunchOptions &options) {
@@ -196,6 +208,11 @@ static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
   if (shared > kMaxShared)
     return "expected at most " + std::to_string(kMaxShared) +
            " bytes of shared memory, got " + std::to_string(shared);
+  if (uint64_t bytes = getBlockBytes(kernel, block); bytes > kMaxBlockBytes)
+    return "expected registers and local memory that fit 1 GiB, got " +
+           std::to_string(kernel.registers) + " registers and " +
+           std::to_string(kernel.localBytes) + " bytes of " +
+           std::to_string(threads) + " threads";
   if (options.sharedShift % 128 || options.sharedShift > 65536)
     return "expected a shift that is a multiple of 128 up to 65536 bytes, got " +
            std::to_string(options.sharedShift);
@@ -209,7 +226,11 @@ static void runGrid(Launch &launch) {
   const Dim3 &grid = launch.config.grid;
   uint64_t numBlocks = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
   bool isRandom = launch.options.seed != 0;
-  uint32_t maxResident = std::max(1u, launch.options.residentBlocks);
+  uint64_t blockBytes = std::max<uint64_t>(
+      1, getBlockBytes(launch.kernel, launch.config.block));
+  uint32_t maxResident = uint32_t(std::min<uint64_t>(
+      std::max(1u, launch.options.residentBlocks),
+      std::max<uint64_t>(1, kMaxResidentBytes / blockBytes)));
   std::vector<std::unique_ptr<Block>> resident;
   while (next < numBlocks || !resident.empty()) {
     // A block runs alone unless it takes long: it may wait for another one.

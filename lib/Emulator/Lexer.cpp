@@ -138,7 +138,9 @@ Token Lexer::lexNumber() {
   }
   if (length < rest.size() && isNameChar(rest[length]))
     throw PTXError(where, "expected a number, got '" +
-                              std::string(rest.substr(0, length + 1)) + "'");
+                              std::string(rest.substr(0, std::min<size_t>(
+                                                             length + 1, 60))) +
+                              "'");
   token.text = rest.substr(0, length);
   return token;
 }

@@ -14,8 +14,10 @@
 
 using namespace kvc::emu;
 
-/// Text of kernels that can be loaded; real ones are a hundredth of it.
-static constexpr size_t kMaxText = size_t(256) << 20;
+/// Text of kernels that can be loaded; real ones are a tenth of it.
+static constexpr size_t kMaxText = size_t(64) << 20;
+/// Variables of a module in global and constant memory.
+static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 30;
 
 Module::~Module() {
   for (const Symbol &symbol : symbols)
@@ -89,10 +91,11 @@ std::unique_ptr<Module> Module::load(std::string_view text, Memory &memory,
   text = text.substr(0, text.find('\0'));
   try {
     if (text.size() > kMaxText)
-      throw PTXError({1, 1}, "expected at most 256 MiB of text");
+      throw PTXError({1, 1}, "expected at most 64 MiB of text");
     Syntax syntax = parse(text);
     SymbolTable symbols;
     std::vector<const Variable *> variables;
+    uint64_t variableBytes = 0;
     for (const Variable &variable : syntax.variables) {
       if (variable.space == Space::Shared)
         continue;
@@ -100,6 +103,9 @@ std::unique_ptr<Module> Module::load(std::string_view text, Memory &memory,
         throw PTXError(variable.where,
                        "expected a variable that the module defines, got '" +
                            std::string(variable.name.substr(0, 60)) + "'");
+      variableBytes += variable.size;
+      if (variableBytes > kMaxVariableBytes)
+        throw PTXError(variable.where, "expected at most 1 GiB of variables");
       uint64_t address = memory.allocate(variable.size);
       if (!address)
         throw PTXError(variable.where, "no memory for a variable of " +

@@ -16,9 +16,16 @@
 using namespace kvc::emu;
 
 /// Limits that no real module comes near; they bound memory on absurd input.
-static constexpr uint64_t kMaxRegisters = 1 << 20;
+static constexpr uint64_t kMaxRegisters = 1 << 20;     ///< Of a function.
+static constexpr uint64_t kMaxAllRegisters = 1 << 23;  ///< Of a module.
 static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 32;
-static constexpr unsigned kMaxDepth = 256;
+static constexpr size_t kMaxVariables = 1 << 16;       ///< Of a function or module.
+static constexpr size_t kMaxValues = 1 << 22;          ///< Of initialisers.
+static constexpr size_t kMaxFunctions = 1 << 12;
+static constexpr size_t kMaxInstructions = 1 << 20;    ///< Of a module.
+static constexpr size_t kMaxModifiers = 32;
+static constexpr size_t kMaxElements = 512;            ///< Of an operand.
+static constexpr unsigned kMaxDepth = 64;
 
 Type kvc::emu::parseType(std::string_view text) {
   static const std::unordered_map<std::string_view, Type> types = {
@@ -114,7 +121,7 @@ private:
   Operand parseOperand(unsigned depth = 0);
   Operand parseList(Operand::Kind kind, char close, unsigned depth);
   Operand parseAddress(unsigned depth);
-  Operand parseNamed();
+  Operand parseNamed(bool mayBePair = true);
   std::optional<RegisterId> findRegister(std::string_view name) const;
   int32_t findVariable(std::string_view name) const;
 
@@ -130,6 +137,7 @@ private:
   Function *function = nullptr;
   std::vector<Scope> scopes;
   uint32_t usedBytesMask = 0;
+  size_t numRegisters = 0, numValues = 0, numInstructions = 0;
 };
 
 } // namespace
@@ -227,8 +235,11 @@ void Parser::parseTopLevel() {
       Space space = name == "global"  ? Space::Global
                     : name == "const" ? Space::Const
                                       : Space::Shared;
-      for (Variable &variable : parseVariables(space, isExtern))
+      for (Variable &variable : parseVariables(space, isExtern)) {
+        if (syntax.variables.size() >= kMaxVariables)
+          throw PTXError(variable.where, "expected at most 65536 variables");
         syntax.variables.push_back(std::move(variable));
+      }
     } else {
       throw PTXError(token.where, "expected a directive of a module, got '." +
                                       std::string(name.substr(0, 40)) + "'");
@@ -324,6 +335,8 @@ void Parser::parseInitialiser(Variable &variable) {
   do {
     while (lexer.accept('{'))
       ++depth;
+    if (++numValues > kMaxValues)
+      lexer.fail("at most 4194304 values of variables");
     if (!lexer.peek().is('}'))
       variable.values.push_back(parseInitialValue(variable.type));
     while (depth > 0 && lexer.accept('}'))
@@ -419,6 +432,8 @@ std::vector<Variable> Parser::parseParameters() {
   if (lexer.accept(')'))
     return parameters;
   do {
+    if (parameters.size() >= kMaxVariables)
+      lexer.fail("at most 65536 parameters");
     parameters.push_back(parseParameter());
   } while (lexer.accept(','));
   lexer.expect(')');
@@ -454,6 +469,8 @@ void Parser::parseFunction(bool isEntry) {
   result.isEntry = isEntry;
   if (!isEntry && lexer.peek().is('('))
     result.results = parseParameters();
+  if (syntax.functions.size() >= kMaxFunctions)
+    lexer.fail("at most 4096 functions");
   result.where = lexer.peek().where;
   result.name = parseName();
   if (lexer.peek().is('('))
@@ -484,7 +501,7 @@ void Parser::parseBlock() {
         return;
     } else if (lexer.accept('{')) {
       if (scopes.size() >= kMaxDepth)
-        lexer.fail("at most 256 nested blocks");
+        lexer.fail("at most 64 nested blocks");
       scopes.emplace_back();
     } else {
       parseStatement();
@@ -526,6 +543,8 @@ void Parser::parseStatement() {
                     : token.text == "global" ? Space::Global
                                              : Space::Const;
       for (Variable &variable : parseVariables(space, false)) {
+        if (function->variables.size() >= kMaxVariables)
+          throw PTXError(variable.where, "expected at most 65536 variables");
         scopes.back().variables[variable.name] = int32_t(function->variables.size());
         function->variables.push_back(std::move(variable));
       }
@@ -559,15 +578,17 @@ void Parser::parseRegisters() {
       lexer.expect('>');
     }
     if (count > kMaxRegisters || function->registers.size() + count > kMaxRegisters)
-      throw PTXError(where, "expected at most 1048576 registers");
+      throw PTXError(where, "expected at most 1048576 registers of a function");
+    numRegisters += count;
+    if (numRegisters > kMaxAllRegisters)
+      throw PTXError(where, "expected at most 8388608 registers of a module");
     RegisterId first = RegisterId(function->registers.size());
     if (isRange)
       scopes.back().ranges[name] = {first, count};
     else
       scopes.back().registers[name] = first;
     for (uint64_t i = 0; i < count; ++i)
-      function->registers.push_back(
-          {isRange ? std::string(name) + std::to_string(i) : std::string(name), type});
+      function->registers.push_back({name, isRange ? int32_t(i) : -1, type});
   } while (lexer.accept(','));
   lexer.expect(';');
 }
@@ -626,10 +647,17 @@ void Parser::parseInstruction() {
   }
   instruction.where = opcode.where;
   instruction.opcode = opcode.text;
-  while (lexer.peek().kind == Token::Kind::Dotted)
+  if (++numInstructions > kMaxInstructions)
+    throw PTXError(opcode.where, "expected at most 1048576 instructions");
+  while (lexer.peek().kind == Token::Kind::Dotted) {
+    if (instruction.modifiers.size() >= kMaxModifiers)
+      lexer.fail("at most 32 modifiers");
     instruction.modifiers.push_back(lexer.take().text);
+  }
   if (!lexer.peek().is(';')) {
     do {
+      if (instruction.operands.size() >= kMaxElements)
+        lexer.fail("at most 512 operands");
       instruction.operands.push_back(parseOperand());
     } while (lexer.accept(','));
   }
@@ -656,6 +684,9 @@ std::optional<RegisterId> Parser::findRegister(std::string_view name) const {
   size_t prefix = name.size();
   while (prefix > 0 && name[prefix - 1] >= '0' && name[prefix - 1] <= '9')
     --prefix;
+  // Numbers have at most nine digits.
+  if (name.size() > 9)
+    prefix = std::max(prefix, name.size() - 9);
   for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
     if (auto it = scope->registers.find(name); it != scope->registers.end())
       return it->second;
@@ -664,7 +695,7 @@ std::optional<RegisterId> Parser::findRegister(std::string_view name) const {
       if (name[length] == '0' && length + 1 < name.size())
         continue;
       auto it = scope->ranges.find(name.substr(0, length));
-      if (it == scope->ranges.end() || name.size() - length > 9)
+      if (it == scope->ranges.end())
         continue;
       uint64_t number = 0;
       for (char c : name.substr(length))
@@ -690,6 +721,8 @@ Operand Parser::parseList(Operand::Kind kind, char close, unsigned depth) {
   lexer.take();
   if (!lexer.peek().is(close)) {
     do {
+      if (list.elements.size() >= kMaxElements)
+        lexer.fail("at most 512 elements");
       list.elements.push_back(parseOperand(depth + 1));
     } while (lexer.accept(','));
   }
@@ -703,6 +736,8 @@ Operand Parser::parseAddress(unsigned depth) {
   address.where = lexer.peek().where;
   lexer.take();
   do {
+    if (address.elements.size() >= kMaxElements)
+      lexer.fail("at most 512 elements");
     address.elements.push_back(parseOperand(depth + 1));
   } while (lexer.accept(','));
   lexer.expect(']');
@@ -712,7 +747,7 @@ Operand Parser::parseAddress(unsigned depth) {
 
 /// A register, symbol, label or special register, with an offset or a second
 /// register of a pair.
-Operand Parser::parseNamed() {
+Operand Parser::parseNamed(bool mayBePair) {
   Operand operand;
   operand.where = lexer.peek().where;
   Token token = lexer.take();
@@ -732,14 +767,14 @@ Operand Parser::parseNamed() {
           token.begin(), component.text.data() + component.text.size() - token.begin());
     }
   }
-  if (lexer.accept('|')) {
+  if (mayBePair && lexer.accept('|')) {
     Operand pair;
     pair.kind = Operand::Kind::Pair;
     pair.where = operand.where;
     pair.elements.push_back(std::move(operand));
     if (lexer.peek().kind != Token::Kind::Identifier)
       lexer.fail("a register");
-    pair.elements.push_back(parseNamed());
+    pair.elements.push_back(parseNamed(false));
     return pair;
   }
   if (lexer.peek().is('+') || lexer.peek().is('-'))

@@ -43,6 +43,14 @@ bool readString(Warp &warp, int lane, uint64_t address, std::string &text) {
   return true;
 }
 
+/// Whether a width or precision has more than two digits.
+bool hasLongNumber(const std::string &pattern, size_t begin, size_t end) {
+  unsigned digits = 0;
+  for (size_t i = begin; i < end && digits < 3; ++i)
+    digits = pattern[i] >= '0' && pattern[i] <= '9' ? digits + 1 : 0;
+  return digits >= 3;
+}
+
 /// Formats one conversion, such as "%5.2f", whose argument is at `argument`.
 bool formatOne(Warp &warp, int lane, std::string spec, uint64_t &argument,
                std::string &text) {
@@ -101,14 +109,14 @@ void executePrint(Warp &warp, const Ins &ins, uint32_t mask) {
         text += pattern[i++];
         continue;
       }
-      size_t end = pattern.find_first_not_of("%0123456789+-# .lh", i + 1);
+      size_t end = pattern.find_first_not_of("0123456789+-# .lh", i + 1);
       if (pattern.compare(i, 2, "%%") == 0) {
         text += '%';
         i += 2;
         continue;
       }
       // Widths are kept to what fits the buffer.
-      if (end == std::string::npos || end - i > 12 ||
+      if (end == std::string::npos || end - i > 12 || hasLongNumber(pattern, i, end) ||
           !formatOne(warp, l, pattern.substr(i, end - i + 1), arguments, text))
         break;
       i = end + 1;

@@ -20,6 +20,9 @@ namespace {
 
 using Bits = std::vector<uint64_t>;
 
+/// Bounds time and memory: 64 MiB for each set of the blocks.
+constexpr size_t kMaxLivenessWords = 1 << 23;
+
 struct BasicBlock {
   uint32_t begin = 0, end = 0; ///< Instructions.
   std::vector<uint32_t> successors, predecessors;
@@ -123,6 +126,11 @@ RegisterRows kvc::emu::allocateRegisters(const std::vector<Ins> &code,
   size_t numWords = (intervals.size() + 63) / 64;
 
   std::vector<BasicBlock> blocks = findBlocks(code);
+  if (blocks.size() * numWords > kMaxLivenessWords)
+    throw PTXError({code.empty() ? 1 : code.back().line, 1},
+                   "expected a kernel of fewer registers and branches, got " +
+                       std::to_string(intervals.size()) + " registers in " +
+                       std::to_string(blocks.size()) + " blocks");
   for (BasicBlock &block : blocks) {
     block.reads.assign(numWords, 0);
     block.writes.assign(numWords, 0);

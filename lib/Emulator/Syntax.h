@@ -49,8 +49,13 @@ enum class Space : uint8_t { Generic, Global, Shared, Local, Param, Const };
 using RegisterId = uint32_t;
 
 struct Register {
-  std::string name;
+  std::string_view prefix; ///< The name, or what is before the number.
+  int32_t number = -1;     ///< -1: none.
   Type type = Type::None;
+  std::string getName() const {
+    return std::string(prefix.substr(0, 60)) +
+           (number < 0 ? std::string() : std::to_string(number));
+  }
 };
 
 struct Operand {
