@@ -17,12 +17,12 @@ config.test_exec_root = os.path.join(config.kvc_obj_root, "test")
 config.suffixes = [".mlir", ".test", ".c", ".ptx"]
 config.excludes = ["Inputs", "lib", "Unit", "python", "CMakeLists.txt"]
 
-# Without the compiler only the scripts have something to test.
+# Without the compiler only the scripts and the emulator have something to test.
 if not config.kvc_build_compiler:
     config.excludes += [
         entry.name
         for entry in os.scandir(config.test_source_root)
-        if entry.is_dir() and entry.name != "Harness"
+        if entry.is_dir() and entry.name not in ("Harness", "Fuzz")
     ]
 
 # A variable that is defined but not meant to leave its case starts with `$`.
@@ -85,6 +85,8 @@ def add_features():
         features.add("cuda")
     if full:
         features.add("full")
+    if os.path.exists(os.path.join(config.kvc_tools_dir, "kvc-emulator-fuzz")):
+        features.add("fuzzer")
 
 
 def check_required():
@@ -116,6 +118,7 @@ def add_tools():
     config.substitutions += [
         ("%python", f'"{config.python_executable}"'),
         ("%cc", f'"{config.c_compiler}"'),
+        ("%fuzz_seconds", "600" if full else "30"),
         ("%kvc_include", os.path.join(config.kvc_src_root, "include")),
         ("%kvc_lib", config.kvc_lib_dir),
         ("%kvc_tools", os.path.join(config.kvc_src_root, "tools")),
