@@ -761,7 +761,8 @@ Operand Parser::parseNamed(bool mayBePair) {
     operand.kind = Operand::Kind::Name;
     operand.variable = findVariable(token.text);
     // %tid.x: one name with its dot.
-    if (token.text[0] == '%' && lexer.peek().kind == Token::Kind::Dotted) {
+    if (token.text[0] == '%' && lexer.peek().kind == Token::Kind::Dotted &&
+        lexer.peek().text.data() == token.text.data() + token.text.size() + 1) {
       Token component = lexer.take();
       operand.name = std::string_view(
           token.begin(), component.text.data() + component.text.size() - token.begin());
