@@ -21,9 +21,11 @@ def miss(name, reason):
 
 
 @pytest.fixture(scope="session")
-def device():
-    """The emulated driver."""
-    return Device()
+def device(record_testsuite_property):
+    """The emulated driver. The report of the run lists all that it was given."""
+    emulated = Device()
+    yield emulated
+    record_testsuite_property("opcodes", " ".join(sorted(emulated.opcodes)))
 
 
 @pytest.fixture(scope="session")

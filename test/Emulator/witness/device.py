@@ -60,6 +60,7 @@ class Device:
         default = pathlib.Path(build) / "lib" / "libkvc_emulator_cuda.so"
         path = os.environ.get("KVC_EMULATOR_LIBRARY", default)
         self.library = ctypes.CDLL(str(path))
+        self.opcodes = set()  # Of all modules that were loaded.
         self.call("cuInit", ctypes.c_uint(0))
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(0))
@@ -146,6 +147,7 @@ class Module:
             )
         except DriverError as error:
             raise DriverError(f"{error}{log.value.decode()}") from None
+        device.opcodes |= opcodes(ptx)
 
     def variable(self, name):
         """Returns the address of a variable."""
@@ -271,4 +273,4 @@ def opcodes(ptx):
     # A statement is labels, a predicate, an instruction, operands.
     pattern = re.compile(r"\s*(?:[\w$]+:\s*)*(?:@!?%\w+\s+)?([a-z][\w.:]*)(?=\s|$)")
     matches = map(pattern.match, re.split(r"[;{}]", text))
-    return sorted({match.group(1) for match in matches if match})
+    return {match.group(1) for match in matches if match}

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from device import Empty, In, Module, Out, opcodes
+from device import Empty, In, Module, Out
 
 #: Triton's names of types, and NumPy's.
 TYPES = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "fp32": np.float32}
@@ -15,8 +15,8 @@ TYPES = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "fp32": 
 class Compiler:
     """Compiles the kernels of triton_kernels.py."""
 
-    def __init__(self, triton, device, record):
-        self.triton, self.device, self.record = triton, device, record
+    def __init__(self, triton, device):
+        self.triton, self.device = triton, device
         self.kernels = importlib.import_module("triton_kernels")
 
     def run(self, name, grid, arguments, constants, arch=80, check=True, **options):
@@ -58,7 +58,6 @@ class Compiler:
         target = self.triton.backends.compiler.GPUTarget("cuda", arch, 32)
         compiled = self.triton.compile(source, target=target, options=options)
         self.ptx = compiled.asm["ptx"]
-        self.record("opcodes", " ".join(opcodes(self.ptx)))
         module = Module(self.device, self.ptx)
         results = module.run(
             name,
@@ -73,11 +72,11 @@ class Compiler:
 
 
 @pytest.fixture
-def compiler(triton, device, record_property):
+def compiler(triton, device):
     """Triton's compiler and the emulated device."""
     importlib.import_module("triton.compiler")
     importlib.import_module("triton.backends.compiler")
-    return Compiler(triton, device, record_property)
+    return Compiler(triton, device)
 
 
 @pytest.fixture
