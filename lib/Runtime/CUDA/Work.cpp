@@ -18,6 +18,14 @@ void Work::raiseDone(uint64_t count) {
   }
 }
 
+/// Asks whether the stream is being captured. The caller holds streamMutex.
+kvc_status_t Work::checkCapture(bool &isCapturing) const {
+  int capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  KVC_RETURN_IF_FAILED(KVC_CUDA(driver, cuStreamIsCapturing, stream, &capture));
+  isCapturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
+  return KVC_STATUS_OK;
+}
+
 bool Work::poll(uint64_t count) {
   if (isDone(count))
     return true;
@@ -25,9 +33,8 @@ bool Work::poll(uint64_t count) {
   if (!isOpen)
     return true;
   // A query would spoil a capture that is under way.
-  int capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (driver.cuStreamIsCapturing(stream, &capture) != CUDA_SUCCESS ||
-      capture != CU_STREAM_CAPTURE_STATUS_NONE)
+  bool isCapturing = true;
+  if (checkCapture(isCapturing) != KVC_STATUS_OK || isCapturing)
     return false;
   uint64_t now = getLaunched();
   if (driver.cuStreamQuery(stream) != CUDA_SUCCESS)
@@ -37,7 +44,19 @@ bool Work::poll(uint64_t count) {
 }
 
 kvc_status_t Work::wait(uint64_t count) {
-  return isDone(count) ? kvc_status_t{KVC_STATUS_OK} : synchronize();
+  if (isDone(count))
+    return KVC_STATUS_OK;
+  {
+    std::shared_lock<std::shared_mutex> lock(streamMutex);
+    bool isCapturing = false;
+    if (isOpen)
+      KVC_RETURN_IF_FAILED(checkCapture(isCapturing));
+    if (isCapturing)
+      return fail(KVC_STATUS_UNSUPPORTED,
+                  "expected to wait for the work of the device, got a stream "
+                  "that is being captured");
+  }
+  return synchronize();
 }
 
 kvc_status_t Work::synchronize() {

@@ -37,7 +37,8 @@ public:
   bool isDone(uint64_t count) const { return done.load() >= count; }
   /// Like isDone(), but asks the driver.
   bool poll(uint64_t count);
-  /// Waits for the first `count` launches.
+  /// Waits for the first `count` launches; refuses to while the stream is being
+  /// captured, which that would spoil.
   kvc_status_t wait(uint64_t count);
   /// Waits for everything on the stream, launched by us or not.
   kvc_status_t synchronize();
@@ -45,6 +46,7 @@ public:
   void close();
 
 private:
+  kvc_status_t checkCapture(bool &isCapturing) const;
   void raiseDone(uint64_t count);
 
   const Driver &driver;

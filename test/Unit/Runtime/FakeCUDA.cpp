@@ -43,7 +43,8 @@ void FakeCUDA::reset() {
   numCalls.clear();
   failures.clear();
   launches.clear();
-  numFreedWhileBusy = numUnloadedWhileBusy = maxSharedBytes = 0;
+  numFreedWhileBusy = numUnloadedWhileBusy = 0;
+  numSpoiltCaptures = maxSharedBytes = 0;
 }
 
 void FakeCUDA::failCall(const std::string &name, CUresult result, int skip) {
@@ -227,8 +228,10 @@ EXPORTED cuStreamDestroy_v2(CUstream stream) {
 EXPORTED cuStreamSynchronize(CUstream stream) {
   BEGIN(cuStreamSynchronize);
   FakeCUDA::Stream &object = fake().streams[stream];
-  if (object.isCapturing)
+  if (object.isCapturing) {
+    ++fake().numSpoiltCaptures;
     return kStreamCapture;
+  }
   for (auto &work : std::exchange(object.pending, {}))
     work();
   return object.error;
@@ -237,8 +240,10 @@ EXPORTED cuStreamSynchronize(CUstream stream) {
 EXPORTED cuStreamQuery(CUstream stream) {
   BEGIN(cuStreamQuery);
   FakeCUDA::Stream &object = fake().streams[stream];
-  if (object.isCapturing)
+  if (object.isCapturing) {
+    ++fake().numSpoiltCaptures;
     return kStreamCapture;
+  }
   return object.pending.empty() ? object.error : CUDA_ERROR_NOT_READY;
 }
 

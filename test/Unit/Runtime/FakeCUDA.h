@@ -70,7 +70,8 @@ struct FakeCUDA {
   int numContexts = 0;
   int numFreedWhileBusy = 0;
   int numUnloadedWhileBusy = 0;
-  int maxSharedBytes = 0; ///< That a function was allowed.
+  int numSpoiltCaptures = 0; ///< By what a captured stream cannot do.
+  int maxSharedBytes = 0;    ///< That a function was allowed.
 };
 
 extern "C" FakeCUDA *kvc_fake_cuda();
