@@ -27,6 +27,7 @@ from ._kvc import compiler_version, runtime_version
 from .batch import Batch, RawBatch
 from .cache import CacheType, CacheView, Component, Pool, Sequence
 from .compiler import Compiler
+from .device import Device, DeviceArray
 from .errors import CompileError, Error, Status
 from .program import Argument, Function, Program, Stream, default_stream
 
@@ -38,6 +39,8 @@ __all__ = [
     "CompileError",
     "Compiler",
     "Component",
+    "Device",
+    "DeviceArray",
     "Error",
     "Function",
     "Pool",

@@ -10,13 +10,11 @@
 // together with the number of their element type, since NumPy itself has no
 // bf16: such arrays arrive viewed as uint16.
 //===----------------------------------------------------------------------===//
-#include "kvc-c/compiler.h"
-#include "kvc-rt/runtime.h"
+#include "Call.h"
+#include "Objects.h"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
+#include "kvc-c/compiler.h"
+
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -25,48 +23,26 @@
 #include <memory>
 #include <mutex>
 
-namespace nb = nanobind;
+using namespace kvc::python;
 using namespace nb::literals;
-
-//===----------------------------------------------------------------------===//
-// Errors
-//===----------------------------------------------------------------------===//
-
-/// Throws the class `name` of kvc.errors, made from a status and a text.
-[[noreturn]] static void throwError(const char *name, kvc_status_t status,
-                                    const std::string &text) {
-  nb::object type = nb::module_::import_("kvc.errors").attr(name);
-  nb::object error = type(status, text);
-  PyErr_SetObject(type.ptr(), error.ptr());
-  throw nb::python_error();
-}
-
-/// Throws the message of the runtime call that just failed on this thread.
-static void check(kvc_status_t status) {
-  if (status != KVC_STATUS_OK)
-    throwError("Error", status, kvc_last_message());
-}
-
-[[noreturn]] static void throwInvalid(const std::string &text) {
-  throwError("Error", KVC_STATUS_INVALID_ARGUMENT, text);
-}
 
 //===----------------------------------------------------------------------===//
 // Compiler
 //===----------------------------------------------------------------------===//
 
 namespace {
-template <typename T, void (*release)(T *)>
-struct Releaser {
-  void operator()(T *object) const { release(object); }
-};
-template <typename T, void (*release)(T *)>
-using Handle = std::unique_ptr<T, Releaser<T, release>>;
-
 /// What the compiler made; a program's code lives as long as this does.
 struct Compiled {
+  Compiled() = default;
+  Compiled(const Compiled &) = delete;
+  ~Compiled() {
+    if (loaded)
+      kvc_program_unload(loaded);
+  }
+
   Handle<kvc_compiled_t, kvc_compiled_release> handle;
   std::string messages;
+  const kvc_program_t *loaded = nullptr;
 };
 
 struct Compiler {
@@ -93,12 +69,6 @@ struct Compiler {
   std::mutex mutex;
 };
 } // namespace
-
-using OptionalString = std::optional<std::string>;
-
-static const char *orNull(const OptionalString &text) {
-  return text ? text->c_str() : nullptr;
-}
 
 static std::unique_ptr<Compiled>
 compile(Compiler &compiler, const std::string &text, int emit, int target,
@@ -137,6 +107,53 @@ static nb::object getData(const Compiled &compiled) {
 }
 
 //===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+static nb::dict describeDevice(const kvc_device_info_t &info) {
+  nb::dict result;
+  result["name"] = info.name;
+  result["num_multiprocessors"] = info.num_multiprocessors;
+  result["compute_capability"] =
+      nb::make_tuple(info.compute_major, info.compute_minor);
+  result["driver_version"] = info.driver_version;
+  result["total_memory"] = info.total_memory;
+  return result;
+}
+
+using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstBytes =
+    nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void checkSize(uint64_t expected, uint64_t size) {
+  if (size != expected)
+    throwInvalid("expected an array of " + std::to_string(expected) +
+                 " bytes, got " + std::to_string(size));
+}
+
+static void uploadMemory(const DeviceMemory &memory, const ConstBytes &bytes) {
+  checkSize(memory.size, bytes.size());
+  kvc_status_t status;
+  {
+    nb::gil_scoped_release release;
+    status = kvc_device_upload(memory.device->handle.get(), memory.data,
+                               bytes.data(), memory.size);
+  }
+  check(status);
+}
+
+static void downloadMemory(const DeviceMemory &memory, const Bytes &bytes) {
+  checkSize(memory.size, bytes.size());
+  kvc_status_t status;
+  {
+    nb::gil_scoped_release release;
+    status = kvc_device_download(memory.device->handle.get(), bytes.data(),
+                                 memory.data, memory.size);
+  }
+  check(status);
+}
+
+//===----------------------------------------------------------------------===//
 // Cache types and views
 //===----------------------------------------------------------------------===//
 
@@ -144,18 +161,6 @@ namespace {
 /// Name, heads, width, element type, layout.
 using ComponentTuple =
     std::tuple<std::string, int32_t, int32_t, kvc_dtype_t, kvc_layout_t>;
-
-struct CacheType {
-  kvc_cache_type_t type;
-};
-
-/// A cache argument, and what owns its memory.
-struct CacheView {
-  kvc_cache_view_t view;
-  kvc_cache_type_t type;
-  nb::object pool; ///< Null for a view over arrays.
-  std::vector<nb::ndarray<>> arrays;
-};
 } // namespace
 
 static CacheType makeCacheType(int32_t pageSize,
@@ -215,12 +220,25 @@ static CacheView makeCacheView(const CacheType &type, int64_t numPages,
 }
 
 /// The memory of component `index` as an array of unsigned integers, shaped as
-/// makeCacheView takes it.
+/// makeCacheView takes it; of a device a copy of it.
 static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
   const auto &cache = nb::cast<const CacheView &>(self);
   if (index >= cache.view.num_components)
     throw nb::index_error();
-  const kvc_component_view_t &view = cache.view.components[index];
+  kvc_component_view_t view = cache.view.components[index];
+  nb::object owner = nb::borrow(self);
+  if (cache.device) {
+    auto size = static_cast<size_t>(getExtent(cache, index)) *
+                static_cast<size_t>(
+                    kvc_dtype_size(cache.type.components[index].dtype));
+    auto copy = std::make_unique<char[]>(size);
+    check(kvc_device_download(cache.device->handle.get(), copy.get(), view.data,
+                              size));
+    view.data = copy.get();
+    owner = nb::capsule(copy.release(), [](void *memory) noexcept {
+      delete[] static_cast<char *>(memory);
+    });
+  }
   const kvc_component_type_t &type = cache.type.components[index];
   auto pages = static_cast<size_t>(cache.view.num_pages);
   auto heads = static_cast<size_t>(type.heads);
@@ -232,11 +250,32 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
   if (type.layout == KVC_LAYOUT_ROW_MAJOR) {
     size_t shape[] = {pages, page, heads, width};
     int64_t strides[] = {view.page_stride, view.token_stride, view.head_stride, 1};
-    return {view.data, 4, shape, self, strides, dtype};
+    return {view.data, 4, shape, owner, strides, dtype};
   }
   size_t shape[] = {pages, heads, page * width};
   int64_t strides[] = {view.page_stride, view.head_stride, 1};
-  return {view.data, 3, shape, self, strides, dtype};
+  return {view.data, 3, shape, owner, strides, dtype};
+}
+
+/// Writes back what getMemory() copied from a device.
+static void setMemory(const CacheView &cache, uint32_t index,
+                      const nb::ndarray<nb::ro> &memory) {
+  if (index >= cache.view.num_components)
+    throw nb::index_error();
+  int64_t extent = 1;
+  for (size_t i = 0; i < memory.ndim(); ++i)
+    extent = memory.shape(i) == 0
+                 ? 0
+                 : extent + static_cast<int64_t>(memory.shape(i) - 1) *
+                                memory.stride(i);
+  auto size = static_cast<uint64_t>(extent) * memory.itemsize();
+  checkSize(static_cast<uint64_t>(getExtent(cache, index)) *
+                static_cast<uint64_t>(
+                    kvc_dtype_size(cache.type.components[index].dtype)),
+            size);
+  check(kvc_device_upload(cache.device->handle.get(),
+                          cache.view.components[index].data, memory.data(),
+                          size));
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,20 +285,22 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
 namespace {
 struct Pool {
   Pool(const CacheType &type, int64_t numPages, int32_t numLayers,
-       bool debugFill, uint64_t pageOrderSeed)
-      : type(type) {
+       bool debugFill, uint64_t pageOrderSeed, DevicePtr on)
+      : type(type), device(std::move(on)) {
     kvc_pool_options_t options = {};
     options.struct_size = sizeof(options);
     options.flags = debugFill ? KVC_POOL_DEBUG_FILL : 0;
     options.num_pages = numPages;
     options.num_layers = numLayers;
     options.page_order_seed = pageOrderSeed;
+    options.device = device ? device->handle.get() : nullptr;
     kvc_pool_t *created = nullptr;
     check(kvc_pool_create(&type.type, &options, &created));
     handle.reset(created);
   }
 
   CacheType type;
+  DevicePtr device; ///< Null for the host.
   Handle<kvc_pool_t, kvc_pool_release> handle;
 };
 } // namespace
@@ -270,6 +311,7 @@ static CacheView getPoolView(nb::handle self, int32_t layer) {
   result.type = pool.type.type;
   check(kvc_pool_view(pool.handle.get(), layer, &result.view));
   result.pool = nb::borrow(self);
+  result.device = pool.device;
   return result;
 }
 
@@ -313,19 +355,6 @@ static std::vector<int32_t> getSequencePages(const Pool &pool,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A batch argument: a batch of the runtime, or one over arrays of the caller.
-struct Batch {
-  kvc_batch_t view = {};
-  Handle<kvc_batch_object_t, kvc_batch_release> handle;
-  std::vector<nb::ndarray<nb::ro>> arrays;
-
-  template <typename T>
-  const T *own(const nb::ndarray<const T, nb::c_contig> &array) {
-    arrays.emplace_back(array);
-    return array.data();
-  }
-};
-
 using I32Array = nb::ndarray<const int32_t, nb::c_contig>;
 using I64Array = nb::ndarray<const int64_t, nb::c_contig>;
 } // namespace
@@ -344,6 +373,8 @@ batchFromSequences(const Pool &pool,
                          static_cast<int32_t>(sequences.size()), &created));
   batch->handle.reset(created);
   batch->view = *kvc_batch_view(created);
+  batch->hostView = *kvc_batch_host_view(created);
+  batch->device = pool.device;
   return batch;
 }
 
@@ -368,6 +399,7 @@ batchFromArrays(const I32Array &queryStart, const I32Array &kvLens,
   view.num_page_ids = static_cast<int64_t>(pageIds.size());
   view.slots = batch->own(slots);
   view.positions = batch->own(positions);
+  batch->hostView = view;
   return batch;
 }
 
@@ -381,7 +413,7 @@ getBatchArray(nb::handle self, const T *data, int64_t count) {
 
 /// The arrays of the batch by name; page_start is absent in a padded table.
 static nb::dict getBatchArrays(nb::handle self) {
-  const kvc_batch_t &view = nb::cast<const Batch &>(self).view;
+  const kvc_batch_t &view = nb::cast<const Batch &>(self).hostView;
   nb::dict result;
   result["query_start"] =
       getBatchArray(self, view.query_start, int64_t{view.num_sequences} + 1);
@@ -398,28 +430,6 @@ static nb::dict getBatchArrays(nb::handle self) {
 //===----------------------------------------------------------------------===//
 // Programs and calls
 //===----------------------------------------------------------------------===//
-
-namespace {
-struct Stream {
-  explicit Stream(int32_t numThreads) {
-    kvc_stream_t *created = nullptr;
-    check(kvc_stream_create_cpu(numThreads, &created));
-    handle.reset(created);
-  }
-  Handle<kvc_stream_t, kvc_stream_release> handle;
-};
-
-/// A tensor argument, and the array that owns its memory.
-struct Tensor {
-  kvc_tensor_t tensor;
-  nb::ndarray<nb::ro> owner;
-};
-
-struct Program {
-  const kvc_program_t *program;
-  nb::object compiled; ///< Owns the code.
-};
-} // namespace
 
 static Tensor makeTensor(const nb::ndarray<nb::ro> &array, kvc_dtype_t dtype) {
   if (array.ndim() > KVC_MAX_RANK)
@@ -438,13 +448,39 @@ static Tensor makeTensor(const nb::ndarray<nb::ro> &array, kvc_dtype_t dtype) {
   return result;
 }
 
+/// A contiguous tensor in device memory.
+static Tensor makeDeviceTensor(nb::handle_t<DeviceMemory> memory,
+                               const std::vector<int64_t> &shape,
+                               kvc_dtype_t dtype) {
+  if (shape.size() > KVC_MAX_RANK)
+    throwInvalid("expected an array of rank at most " +
+                 std::to_string(KVC_MAX_RANK) + ", got " +
+                 std::to_string(shape.size()));
+  const auto &owner = nb::cast<const DeviceMemory &>(memory);
+  Tensor result = {};
+  result.tensor.data = owner.data;
+  result.tensor.rank = static_cast<int32_t>(shape.size());
+  result.tensor.dtype = dtype;
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
+    result.tensor.shape[i] = shape[i];
+    result.tensor.strides[i] = stride;
+  }
+  checkSize(owner.size, static_cast<uint64_t>(stride) *
+                            static_cast<uint64_t>(kvc_dtype_size(dtype)));
+  result.deviceMemory = nb::borrow(memory);
+  result.device = owner.device;
+  return result;
+}
+
 static Program loadProgram(nb::handle self) {
-  kvc_program_query_fn query =
-      kvc_compiled_query(nb::cast<const Compiled &>(self).handle.get());
+  auto &compiled = nb::cast<Compiled &>(self);
+  kvc_program_query_fn query = kvc_compiled_query(compiled.handle.get());
   if (!query)
     throwInvalid("expected a compiled program, got another kind of result");
   Program result = {nullptr, nb::borrow(self)};
   check(kvc_program_load(query, &result.program));
+  compiled.loaded = result.program;
   return result;
 }
 
@@ -494,30 +530,6 @@ static nb::list describeFunctions(const Program &program) {
   return result;
 }
 
-static const void *getArgument(nb::handle arg) {
-  if (nb::isinstance<Tensor>(arg))
-    return &nb::cast<const Tensor &>(arg).tensor;
-  if (nb::isinstance<CacheView>(arg))
-    return &nb::cast<const CacheView &>(arg).view;
-  return &nb::cast<const Batch &>(arg).view;
-}
-
-/// `args` keeps every argument alive while the interpreter lock is released.
-static void run(const Program &program, uint32_t function, const Stream &stream,
-                nb::list args) {
-  std::vector<const void *> pointers;
-  for (nb::handle arg : args)
-    pointers.push_back(getArgument(arg));
-  kvc_status_t status;
-  {
-    nb::gil_scoped_release release;
-    status = kvc_program_run(program.program, function, stream.handle.get(),
-                             pointers.data(),
-                             static_cast<uint32_t>(pointers.size()));
-  }
-  check(status);
-}
-
 //===----------------------------------------------------------------------===//
 // The module
 //===----------------------------------------------------------------------===//
@@ -542,6 +554,37 @@ NB_MODULE(_kvc, m) {
         return kvc_compiled_milliseconds(compiled.handle.get());
       });
 
+  m.def("device_count", [](const OptionalString &library) {
+    int32_t count = 0;
+    check(kvc_device_count(orNull(library), &count));
+    return count;
+  }, "library"_a.none());
+  m.def("describe_device", [](const OptionalString &library, int32_t ordinal) {
+    kvc_device_info_t info;
+    check(kvc_device_describe(orNull(library), ordinal, &info));
+    return describeDevice(info);
+  }, "library"_a.none(), "ordinal"_a);
+  nb::class_<Device>(m, "Device")
+      .def(nb::init<const OptionalString &, int32_t>(), "library"_a.none(),
+           "ordinal"_a)
+      .def("info", [](const Device &device) {
+        kvc_device_info_t info;
+        check(kvc_device_info(device.handle.get(), &info));
+        return describeDevice(info);
+      })
+      .def("synchronize", [](const Device &device) {
+        kvc_status_t status;
+        {
+          nb::gil_scoped_release release;
+          status = kvc_device_synchronize(device.handle.get());
+        }
+        check(status);
+      });
+  nb::class_<DeviceMemory>(m, "DeviceMemory")
+      .def(nb::init<DevicePtr, uint64_t>(), "device"_a, "size"_a)
+      .def("upload", uploadMemory, "bytes"_a)
+      .def("download", downloadMemory, "bytes"_a);
+
   nb::class_<CacheType>(m, "CacheType")
       .def_static("make", makeCacheType, "page_size"_a, "components"_a)
       .def_prop_ro("page_size",
@@ -554,12 +597,14 @@ NB_MODULE(_kvc, m) {
       .def_static("make", makeCacheView, "type"_a, "num_pages"_a, "arrays"_a)
       .def("memory", [](nb::handle_t<CacheView> self,
                         uint32_t index) { return getMemory(self, index); })
+      .def("set_memory", setMemory, "index"_a, "memory"_a)
       .def_prop_ro("num_pages",
                    [](const CacheView &v) { return v.view.num_pages; });
   nb::class_<Pool>(m, "Pool")
-      .def(nb::init<const CacheType &, int64_t, int32_t, bool, uint64_t>(),
+      .def(nb::init<const CacheType &, int64_t, int32_t, bool, uint64_t,
+                    DevicePtr>(),
            "type"_a, "num_pages"_a, "num_layers"_a, "debug_fill"_a,
-           "page_order_seed"_a)
+           "page_order_seed"_a, "device"_a.none())
       .def("view", [](nb::handle_t<Pool> self,
                       int32_t layer) { return getPoolView(self, layer); })
       .def("stats", getPoolStats)
@@ -587,12 +632,14 @@ NB_MODULE(_kvc, m) {
       .def_prop_ro("max_kv_len", [](const Batch &b) { return b.view.max_kv_len; });
 
   nb::class_<Stream>(m, "Stream")
-      .def(nb::init<int32_t>(), "num_threads"_a)
+      .def(nb::init<int32_t, DevicePtr>(), "num_threads"_a, "device"_a.none())
       .def_prop_ro("num_workers", [](const Stream &stream) {
         return kvc_stream_num_workers(stream.handle.get());
       });
   nb::class_<Tensor>(m, "Tensor")
-      .def_static("make", makeTensor, "array"_a, "dtype"_a);
+      .def_static("make", makeTensor, "array"_a, "dtype"_a)
+      .def_static("make_on_device", makeDeviceTensor, "memory"_a, "shape"_a,
+                  "dtype"_a);
   nb::class_<Program>(m, "Program")
       .def("functions", describeFunctions)
       .def("run", run, "function"_a, "stream"_a, "args"_a)

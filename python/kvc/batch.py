@@ -7,6 +7,7 @@ import numpy as np
 
 from . import _kvc
 from .cache import Pool, Sequence, handles
+from .device import Device
 from .errors import Error, Status
 
 
@@ -14,11 +15,12 @@ class Batch:
     """A batch argument: sequences and their new tokens.
 
     The new tokens of all sequences, one sequence after the other, are the rows
-    of the tensors that go with the batch.
+    of the tensors that go with the batch. `device` is that of the pool, or None.
     """
 
-    def __init__(self, batch: _kvc.Batch) -> None:
+    def __init__(self, batch: _kvc.Batch, device: Union[Device, None] = None) -> None:
         self._batch = batch
+        self.device = device
 
     @classmethod
     def from_sequences(
@@ -50,7 +52,8 @@ class Batch:
                 raise Error(Status.INVALID_ARGUMENT, "expected a pool for a batch of no sequence")
             pool = sequences[0].pool
         return cls(
-            _kvc.Batch.from_sequences(pool._pool, handles(sequences), list(map(int, query_lens)))
+            _kvc.Batch.from_sequences(pool._pool, handles(sequences), list(map(int, query_lens))),
+            pool.device,
         )
 
     @property
@@ -69,7 +72,7 @@ class Batch:
         return self._batch.max_kv_len
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Returns the arrays by name, without a copy.
+        """Returns the arrays by name, as the host has them, without a copy.
 
         ``query_start`` (sequences + 1), ``kv_lens`` (sequences), ``page_ids``
         and, unless it is a padded table, ``page_start`` (sequences + 1), all of

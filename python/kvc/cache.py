@@ -7,6 +7,7 @@ from typing import Union
 import numpy as np
 
 from . import _kvc, dtypes
+from .device import Device
 
 _LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2}
 _LAYOUT_NAMES = {number: name for name, number in _LAYOUTS.items()}
@@ -109,6 +110,8 @@ class CacheType:
 class CacheView:
     """A cache argument: where the components of a cache lie.
 
+    `device` is that of the pool it is of, or None.
+
     Parameters
     ----------
     cache_type : CacheType
@@ -135,13 +138,21 @@ class CacheView:
         ]
         num_pages = min(array.shape[0] for array in memory)
         self._view = _kvc.CacheView.make(cache_type._type, num_pages, memory)
+        self.device: Union[Device, None] = None
 
     @classmethod
-    def _wrap(cls, cache_type: CacheType, view: _kvc.CacheView) -> "CacheView":
+    def _wrap(
+        cls, cache_type: CacheType, view: _kvc.CacheView, device: Union[Device, None]
+    ) -> "CacheView":
         self = cls.__new__(cls)
         self.cache_type = cache_type
         self._view = view
+        self.device = device
         return self
+
+    @property
+    def _is_on_device(self) -> bool:
+        return self.device is not None and not self.device.is_cpu
 
     @staticmethod
     def _check(page_size: int, component: Component, array: np.ndarray) -> np.ndarray:
@@ -167,19 +178,40 @@ class CacheView:
         return self._view.num_pages
 
     def memory(self, name: str) -> np.ndarray:
-        """Returns the memory of a component, shaped as `arrays` above."""
+        """Returns the memory of a component, shaped as `arrays` above.
+
+        Of a pool on a device it is a copy that cannot be written; see `write`.
+        """
+        memory = self._copy(name)
+        if self._is_on_device:
+            memory.flags.writeable = False
+        return memory
+
+    def _copy(self, name: str) -> np.ndarray:
+        """Returns the memory, of a device a copy."""
         index = self.cache_type.index(name)
         dtype = dtypes.to_numpy(self.cache_type.components[index].dtype)
         return self._view.memory(index).view(dtype)
 
-    def _place(self, name: str, slots: np.ndarray):
-        """Returns an array and the index of the given slots in it.
+    def _update(self, name: str, memory: np.ndarray) -> None:
+        """Writes a changed result of `_copy` back to the device it is from."""
+        if self._is_on_device:
+            self._view.set_memory(self.cache_type.index(name), dtypes.bits(memory))
+
+    def fill(self, value: float) -> None:
+        """Sets all elements of all components."""
+        for component in self.cache_type.components:
+            memory = self._copy(component.name)
+            memory[...] = value
+            self._update(component.name, memory)
+
+    def _place(self, name: str, memory: np.ndarray, slots: np.ndarray):
+        """Returns an array over a component's memory and the index of slots in it.
 
         What the index selects has shape (slots, heads, ...), with the width's
         elements in order after that.
         """
         component = self.cache_type.components[self.cache_type.index(name)]
-        memory = self.memory(name)
         page, token = np.divmod(slots, self.cache_type.page_size)
         if component.layout == "row_major":
             return memory, (page, token)
@@ -207,7 +239,7 @@ class CacheView:
         -------
         array of the component's type, shape (tokens, heads, width)
         """
-        memory, index = self._place(name, np.asarray(slots, np.int64))
+        memory, index = self._place(name, self._copy(name), np.asarray(slots, np.int64))
         component = self.cache_type.components[self.cache_type.index(name)]
         return memory[index].reshape(len(slots), component.heads, component.width)
 
@@ -223,9 +255,11 @@ class CacheView:
         values : array, shape (tokens, heads, width)
             Converted to the component's type.
         """
-        memory, index = self._place(name, np.asarray(slots, np.int64))
-        selected = (len(slots), *memory[index].shape[1:])
-        memory[index] = np.asarray(values).astype(memory.dtype).reshape(selected)
+        memory = self._copy(name)
+        image, index = self._place(name, memory, np.asarray(slots, np.int64))
+        selected = (len(slots), *image[index].shape[1:])
+        image[index] = np.asarray(values).astype(image.dtype).reshape(selected)
+        self._update(name, memory)
 
 
 class Pool:
@@ -243,6 +277,8 @@ class Pool:
         Fill new and freed pages with NaN.
     page_order_seed : int
         0 hands out pages in order, other numbers in a shuffled one.
+    device : Device, optional
+        Where the pages lie; default: in the host's memory.
 
     Raises
     ------
@@ -257,13 +293,22 @@ class Pool:
         layers: int = 1,
         debug_fill: bool = False,
         page_order_seed: int = 0,
+        device: Union[Device, None] = None,
     ) -> None:
         self.cache_type = cache_type
-        self._pool = _kvc.Pool(cache_type._type, num_pages, layers, debug_fill, page_order_seed)
+        self.device = device
+        self._pool = _kvc.Pool(
+            cache_type._type,
+            num_pages,
+            layers,
+            debug_fill,
+            page_order_seed,
+            device and device._device,
+        )
 
     def view(self, layer: int = 0) -> CacheView:
         """Returns the cache argument of a layer; it keeps the pool alive."""
-        return CacheView._wrap(self.cache_type, self._pool.view(layer))
+        return CacheView._wrap(self.cache_type, self._pool.view(layer), self.device)
 
     def sequence(self, length: int = 0) -> "Sequence":
         """Creates a sequence with slots for `length` tokens."""

@@ -13,6 +13,7 @@ class Status(enum.IntEnum):
     MISMATCH = 4
     UNSUPPORTED = 5
     INTERNAL = 6
+    DEVICE_ERROR = 7
 
 
 class Error(RuntimeError):

@@ -10,41 +10,59 @@ import numpy as np
 from . import _kvc, dtypes
 from .batch import Batch
 from .cache import CacheType, CacheView
+from .device import Device, DeviceArray
 from .errors import Error, Status
 
 _KINDS = {1: "tensor", 2: "cache", 3: "batch"}
-_TYPES = {"tensor": np.ndarray, "cache": CacheView, "batch": Batch}
+_TYPES = {"tensor": (np.ndarray, DeviceArray), "cache": CacheView, "batch": Batch}
+_Array = Union[np.ndarray, DeviceArray]
 
 
 class Stream:
-    """Threads of the CPU that run calls, one call after the other.
+    """Where calls run, one after the other: threads of the CPU, or a device.
 
     Parameters
     ----------
     num_threads : int
-        Threads, the caller's among them; 0 = one per processor.
+        Threads of the CPU, the caller's among them; 0 = one per processor.
+    device : Device, optional
+        Default: the CPU. On others `num_threads` must be 0.
+
+    Attributes
+    ----------
+    device : Device
     """
 
-    def __init__(self, num_threads: int = 0) -> None:
-        self._stream = _kvc.Stream(num_threads)
+    def __init__(self, num_threads: int = 0, device: Union[Device, None] = None) -> None:
+        self.device = device or Device("cpu")
+        if num_threads and not self.device.is_cpu:
+            raise Error(
+                Status.INVALID_ARGUMENT,
+                f"expected no threads of the CPU for a stream of {self.device}, got {num_threads}",
+            )
+        self._stream = _kvc.Stream(num_threads, self.device._device)
 
     @property
     def num_workers(self) -> int:
-        """Threads, the caller's among them."""
+        """Threads, the caller's among them; of a device its multiprocessors."""
         return self._stream.num_workers
 
 
-_default_stream: Union[Stream, None] = None
+_default_streams: dict[tuple[str, int], Stream] = {}
 _default_lock = threading.Lock()
 
 
-def default_stream() -> Stream:
-    """Returns the stream of calls that name none: all processors, made once."""
-    global _default_stream
+def default_stream(device: Union[Device, None] = None) -> Stream:
+    """Returns the stream of calls that name none, made once for each device.
+
+    That of the CPU, which is the default, has all processors.
+    """
+    device = device or Device("cpu")
+    key = (device.kind, device.ordinal)
     with _default_lock:
-        if _default_stream is None:
-            _default_stream = Stream()
-        return _default_stream
+        if key not in _default_streams:
+            _default_streams[key] = Stream(device=device)
+        return _default_streams[key]
 
 
 @dataclass(frozen=True)
@@ -122,24 +140,29 @@ class Function:
 
     def __call__(
         self,
-        *args: Union[np.ndarray, CacheView, Batch],
-        out: Union[np.ndarray, tuple, None] = None,
+        *args: Union[_Array, CacheView, Batch],
+        out: Union[_Array, tuple, None] = None,
         stream: Union[Stream, None] = None,
-    ) -> Union[np.ndarray, tuple[np.ndarray, ...], None]:
+    ) -> Union[_Array, tuple[_Array, ...], None]:
         """Runs the function and waits for it.
 
         Arrays go in and out with the strides they have, without a copy; the last
-        stride must be 1. The interpreter lock is released meanwhile.
+        stride must be 1. On a device, what is in the host's memory (arrays, and
+        caches and batches over arrays) is copied there before the call, and what
+        the call may write is copied back after it; `DeviceArray`, and pools that are
+        on the device with their batches, are used where they are. The interpreter
+        lock is released meanwhile.
 
         Parameters
         ----------
-        *args : array, CacheView or Batch
+        *args : array, DeviceArray, CacheView or Batch
             The inputs, in the order of `self.args`.
-        out : array or tuple, optional
+        out : array, DeviceArray or tuple, optional
             Where the results go: an array, or one per result, with None for
             those to be made.
         stream : Stream, optional
-            Where to run; default: one stream of all processors.
+            Where to run; default: a stream of the device that an argument is on, or
+            of all processors.
 
         Returns
         -------
@@ -157,7 +180,10 @@ class Function:
         self._check_kinds(args)
         outs = self._results(args, out)
         marshalled = [_marshal(argument) for argument in (*args, *outs)]
-        self._program.run(self._index, (stream or default_stream())._stream, marshalled)
+        if stream is None:
+            devices = (a.device for a in (*args, *outs) if not isinstance(a, np.ndarray))
+            stream = default_stream(next(filter(None, devices), None))
+        self._program.run(self._index, stream._stream, marshalled)
         if len(outs) <= 1:
             return outs[0] if outs else None
         return tuple(outs)
@@ -179,13 +205,13 @@ class Function:
             if kind != argument.kind:
                 self._fail(f", argument {index}: expected a {argument.kind}, got a {kind}")
 
-    def _results(self, args: tuple, out: Union[np.ndarray, tuple, None]) -> list[np.ndarray]:
+    def _results(self, args: tuple, out: Union[_Array, tuple, None]) -> list[_Array]:
         given = out if isinstance(out, tuple) else (out,) * min(len(self.results), 1)
         given += (None,) * (len(self.results) - len(given)) if out is None else ()
         if len(given) != len(self.results):
             self._fail(f": expected {len(self.results)} arrays in out, got {len(given)}")
         for index, array in enumerate(given):
-            if array is not None and not array.flags.writeable:
+            if isinstance(array, np.ndarray) and not array.flags.writeable:
                 self._fail(f", result {index}: expected an array to write, got a read-only one")
         return [
             self._allocate(result, args) if array is None else array
@@ -209,16 +235,18 @@ class Function:
             if isinstance(given, Batch):
                 return given.num_tokens
         for argument, given in zip(self.args, args):
-            if argument.rows_are_tokens and isinstance(given, np.ndarray) and given.ndim:
+            if argument.rows_are_tokens and isinstance(given, _TYPES["tensor"]) and given.ndim:
                 return given.shape[0]
         return None
 
 
-def _marshal(argument: Union[np.ndarray, CacheView, Batch]):
+def _marshal(argument: Union[_Array, CacheView, Batch]):
     if isinstance(argument, CacheView):
         return argument._view
     if isinstance(argument, Batch):
         return argument._batch
+    if isinstance(argument, DeviceArray):
+        return argument._tensor
     number = dtypes.NUMBERS[dtypes.from_numpy(argument.dtype)]
     return _kvc.Tensor.make(dtypes.bits(argument), number)
 

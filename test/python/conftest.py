@@ -40,8 +40,22 @@ def stream():
     return kvc.Stream(2)
 
 
+@pytest.fixture(scope="session")
+def stream_of(stream):
+    """Returns a function from a target to a stream where its programs run."""
+    streams = {"cpu": stream}
+
+    def get(target):
+        if target.device not in streams:
+            streams[target.device] = kvc.Stream(device=kvc.Device(target.device))
+        return streams[target.device]
+
+    return get
+
+
 def pytest_report_header():
     return [
         f"kvc: {'every case' if targets.FULL else 'a sample of the cases'}; "
-        f"CPU tiers of this machine: {', '.join(targets.HOST_TIERS)}"
+        f"CPU tiers of this machine: {', '.join(targets.HOST_TIERS)}; "
+        f"devices: {', '.join(target.device for target in targets.DEVICES) or 'none'}"
     ]

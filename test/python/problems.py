@@ -219,15 +219,20 @@ class Problem:
 class Memory:
     """A problem's cache in a page pool, and its batch.
 
-    Every slot that no sequence owns holds `fill`, and some pages stay free.
+    Every slot that no sequence owns holds `fill`, and some pages stay free. The
+    pool is in the memory of `device`, by default the host's.
     """
 
-    def __init__(self, problem, cache_type, fill="nan", free_pages=3, seed=1, new_tokens=True):
+    def __init__(
+        self, problem, cache_type, fill="nan", free_pages=3, seed=1, new_tokens=True, device=None
+    ):
         self.problem = problem
         pages = [-(-n // cache_type.page_size) for n in problem.kv_lens]
-        self.pool = kvc.Pool(cache_type, sum(pages) + free_pages, page_order_seed=seed)
+        self.pool = kvc.Pool(
+            cache_type, sum(pages) + free_pages, page_order_seed=seed, device=device
+        )
         self.view = self.pool.view()
-        self.fill(FILLS[fill])
+        self.view.fill(FILLS[fill])
         self.sequences = [self.pool.sequence(n) for n in problem.kv_lens]
         for name in problem.stored:
             for sequence, values, query_len in zip(
@@ -236,10 +241,6 @@ class Memory:
                 # With append, the program writes the new tokens.
                 old = len(values) if new_tokens else max(0, len(values) - query_len)
                 sequence.write(name, values[:old])
-
-    def fill(self, value):
-        for component in self.pool.cache_type.components:
-            self.view.memory(component.name)[...] = value
 
     @cached_property
     def batch(self):
@@ -289,7 +290,11 @@ def unwritten(problem):
 def run(function, problem, fill="nan", stream=None, memory=None, **others):
     """Runs @attend over fresh memory; returns output and log-sum-exp or None."""
     memory = memory or Memory(
-        problem, function.cache_type, fill, new_tokens=not problem.config.append
+        problem,
+        function.cache_type,
+        fill,
+        new_tokens=not problem.config.append,
+        device=stream and stream.device,
     )
     out = unwritten(problem)
     function(*arguments(problem, memory, **others), out=out, stream=stream)

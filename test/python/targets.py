@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
+import kvc
+
 FULL = os.environ.get("KVC_TEST_FULL", "0") not in ("", "0")
 
 # The processor's flags that each tier needs.
@@ -40,24 +42,34 @@ HOST_TIERS = [tier for tier, flags in TIERS.items() if flags <= processor_flags(
 
 @dataclass(frozen=True)
 class Target:
-    """Options of the compiler, with a name for the tests' output."""
+    """Options of the compiler and the device, with a name for the tests' output."""
 
     options: tuple
+    device: str = "cpu"
 
     def __str__(self):
-        return "-".join(value for _, value in self.options)
+        names = [value for _, value in self.options]
+        return "-".join(names + [self.device] * (self.device != "cpu"))
 
     def compile_options(self):
         return dict(self.options)
 
 
-def target(**options):
-    return Target(tuple(options.items()))
+def target(device="cpu", **options):
+    return Target(tuple(options.items()), device)
 
 
 def with_options(other, **options):
     """Returns another target with some options changed."""
-    return target(**{**other.compile_options(), **options})
+    return target(other.device, **{**other.compile_options(), **options})
+
+
+def has_device(kind):
+    """Returns whether there is a device of a kind; see kvc.Device."""
+    try:
+        return kvc.Device.count(kind) > 0
+    except kvc.Error:
+        return False
 
 
 DEFINITIONS = [
@@ -69,14 +81,17 @@ CPUS = [
     for layout, tier in itertools.product(LAYOUTS, reversed(HOST_TIERS))
 ]
 
+DEVICES = [target(kind, target="gpu") for kind in ("emulator", "cuda") if has_device(kind)]
+
 _turn = itertools.count()
 
 
-def on_targets(argument, cases, ids=str, cpus=1, definitions=1):
+def on_targets(argument, cases, ids=str, cpus=1, definitions=1, devices=False):
     """Parametrises a test by its cases and their targets.
 
     By default a case runs on `definitions` targets of the definition and `cpus` of
-    the CPU, the next ones in turn; in a full run on all.
+    the CPU, the next ones in turn; in a full run on all. With `devices` it also runs
+    on all devices there are.
     """
     parameters = []
     for case in cases:
@@ -86,6 +101,8 @@ def on_targets(argument, cases, ids=str, cpus=1, definitions=1):
             for i in range(count):
                 chosen = targets[(turn + i) % len(targets)]
                 parameters.append(pytest.param(case, chosen, id=f"{ids(case)}-{chosen}"))
+        for chosen in DEVICES if devices else ():
+            parameters.append(pytest.param(case, chosen, id=f"{ids(case)}-{chosen}"))
     return pytest.mark.parametrize((argument, "target"), parameters)
 
 
