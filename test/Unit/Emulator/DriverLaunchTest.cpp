@@ -419,9 +419,16 @@ TEST_F(DriverFaultTest, Options) {
   expectRefused("matrix=", "expected h100, f32 or f64 for 'matrix', got ''");
   expectRefused("counters=", "expected a path for 'counters', got ''");
   expectRefused("seed", "expected name=value, got 'seed'");
-  expectRefused("speed=9", "expected copies, matrix, seed, check, count, "
-                           "shift, max-reports, max-instructions, resident or "
-                           "counters, got 'speed'");
+  expectRefused("speed=9",
+                "expected copies, matrix, seed, check, count, shift, "
+                "max-reports, max-instructions, resident, processors, omit or "
+                "counters, got 'speed'");
+  expectRefused("processors=133",
+                "expected a number up to 132 for 'processors', got '133'");
+  EXPECT_EQ(driver.setOptions("processors=7"), 0);
+  int processors = 0;
+  EXPECT_EQ(driver.cuDeviceGetAttribute(&processors, 16, 0), Success);
+  EXPECT_EQ(processors, 7);
   // Without checks, a race goes through.
   DevicePointer data = allocate(64);
   EXPECT_EQ(driver.setOptions("check=0"), 0);
