@@ -40,6 +40,18 @@ template <class T> T apply(Operation operation, T old, T b, T c) {
   return b; // exch
 }
 
+bool isShared(Space space, uint64_t address) {
+  return space == Space::Shared ||
+         (space == Space::Generic && (address & ~kWindowMask) == kSharedWindow);
+}
+
+/// Sums in global memory flush subnormals, sums in shared memory do not.
+float applyF32(Operation operation, float old, float b, float c, bool inShared) {
+  if (operation != Operation::Add || inShared)
+    return apply(operation, old, b, c);
+  return flush(apply(operation, flush(old), flush(b), c));
+}
+
 /// Pairs and single halves.
 template <Type Element, unsigned Count> struct Halves {
   uint16_t values[Count];
@@ -98,6 +110,9 @@ void executeAtomic(Warp &warp, const Ins &ins, uint32_t mask) {
     std::memcpy(&old, pointers[l], sizeof(T));
     if constexpr (IsHalves<T>::value)
       updated = applyHalves(operation, old, b);
+    else if constexpr (std::is_same_v<T, float>)
+      updated = applyF32(operation, old, b, fromWord<T>(getWords<T>(warp, ins.c)[l]),
+                         isShared(space, access.addresses[l]));
     else
       updated = apply(operation, old, b, fromWord<T>(getWords<T>(warp, ins.c)[l]));
     std::memcpy(pointers[l], &updated, sizeof(T));

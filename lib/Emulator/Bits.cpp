@@ -187,6 +187,17 @@ template <bool Wraps> struct BitMask {
   }
 };
 
+/// szext: keeps the lowest `length` bits and extends them.
+template <bool Wraps> struct Extend {
+  template <class T> static T apply(T a, uint32_t length) {
+    if (Wraps)
+      length &= 31;
+    if (length >= 32)
+      return a;
+    return length == 0 ? T(0) : T(T(uint32_t(a) << (32 - length)) >> (32 - length));
+  }
+};
+
 // Logic on predicates works on all lanes at once.
 enum PredicateOp { kPredAnd, kPredOr, kPredXor, kPredNot };
 
@@ -479,6 +490,26 @@ static void decodeBitMask(Decoder &decoder) {
   ins.d = d, ins.a = a, ins.b = b;
 }
 
+static void decodeExtend(Decoder &decoder) {
+  decoder.expectOperands(3);
+  int mode = decoder.takeOneOf({"clamp", "wrap"});
+  Type type = decoder.takeType();
+  if (type != Type::S32 && type != Type::U32)
+    decoder.failType(type);
+  if (mode < 0)
+    decoder.fail("expected .clamp or .wrap after 'szext'");
+  static constexpr Handler handlers[2][2] = {
+      {executeBinary<Extend<false>, uint32_t, uint32_t>,
+       executeBinary<Extend<true>, uint32_t, uint32_t>},
+      {executeBinary<Extend<false>, int32_t, int32_t, uint32_t>,
+       executeBinary<Extend<true>, int32_t, int32_t, uint32_t>}};
+  Row a = decoder.read(decoder.getOperand(1), type);
+  Row b = decoder.read(decoder.getOperand(2), Type::U32);
+  Row d = decoder.write(decoder.getOperand(0), type);
+  Ins &ins = decoder.emit(handlers[type == Type::S32][mode], InstructionClass::Integer);
+  ins.d = d, ins.a = a, ins.b = b;
+}
+
 void kvc::emu::addBitOpcodes(OpcodeTable &table) {
   for (const char *name : {"and", "or", "xor", "not", "cnot"})
     table[name] = decodeLogic;
@@ -491,4 +522,5 @@ void kvc::emu::addBitOpcodes(OpcodeTable &table) {
   table["lop3"] = decodeLop3;
   table["prmt"] = decodePermute;
   table["bmsk"] = decodeBitMask;
+  table["szext"] = decodeExtend;
 }

@@ -21,53 +21,73 @@ enum class Combine : uint8_t { None, And, Or, Xor };
 
 // With NaN `ne` is false too, unlike in C++.
 template <class T> bool compare(Comparison comparison, T a, T b) {
-  bool isUnordered = a != a || b != b;
+  bool isUnordered = (a != a) | (b != b);
   switch (comparison) {
   case Comparison::Eq: return a == b;
-  case Comparison::Ne: return a != b && !isUnordered;
+  case Comparison::Ne: return (a != b) & !isUnordered;
   case Comparison::Lt: return a < b;
   case Comparison::Le: return a <= b;
   case Comparison::Gt: return a > b;
   case Comparison::Ge: return a >= b;
-  case Comparison::Equ: return a == b || isUnordered;
+  case Comparison::Equ: return (a == b) | isUnordered;
   case Comparison::Neu: return a != b;
-  case Comparison::Ltu: return a < b || isUnordered;
-  case Comparison::Leu: return a <= b || isUnordered;
-  case Comparison::Gtu: return a > b || isUnordered;
-  case Comparison::Geu: return a >= b || isUnordered;
+  case Comparison::Ltu: return (a < b) | isUnordered;
+  case Comparison::Leu: return (a <= b) | isUnordered;
+  case Comparison::Gtu: return (a > b) | isUnordered;
+  case Comparison::Geu: return (a >= b) | isUnordered;
   case Comparison::Num: return !isUnordered;
   case Comparison::Nan: return isUnordered;
   }
   return false;
 }
 
-/// What a comparison reads: T, flushed if .ftz.
+/// What a comparison reads: the values of all lanes.
 template <class T, bool Ftz = false> struct Plain {
   using Value = T;
-  static T get(const Warp &warp, Row row, int lane) {
-    T value = fromWord<T>(getWords<T>(warp, row)[lane]);
-    if constexpr (Ftz)
-      return flush(value);
-    else
-      return value;
+  static void load(const Warp &warp, Row row, T *values) {
+    const Word<T> *words = getWords<T>(warp, row);
+    for (int l = 0; l < 32; ++l) {
+      values[l] = fromWord<T>(words[l]);
+      if constexpr (Ftz)
+        values[l] = flush(values[l]);
+    }
   }
 };
-/// A half of a register as f32.
-template <bool IsBF16, int Half> struct HalfOf {
-  static float get(const Warp &warp, Row row, int lane) {
-    uint16_t bits = uint16_t(warp.getRow(row)[lane] >> (16 * Half));
-    return IsBF16 ? bf16ToF32(bits) : f16ToF32(bits);
+/// Halves of registers as f32.
+template <bool IsBF16, int Half, bool Ftz = false> struct HalfOf {
+  using Value = float;
+  static void load(const Warp &warp, Row row, float *values) {
+    const uint32_t *words = warp.getRow(row);
+    for (int l = 0; l < 32; ++l) {
+      uint16_t bits = uint16_t(words[l] >> (16 * Half));
+      if (Ftz && !(bits & 0x7C00)) // f16 only
+        bits &= 0x8000;
+      values[l] = IsBF16 ? bf16ToF32(bits) : f16ToF32(bits);
+    }
   }
 };
 
+/// Bits of the lanes whose byte is 1.
+uint32_t packLanes(const uint8_t *lanes) {
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint64_t bytes;
+    std::memcpy(&bytes, lanes + 8 * i, 8);
+    // Moves bit 0 of byte k to bit 56 + k; the others fall off or stay below.
+    result |= uint32_t((bytes * 0x0102040810204080) >> 56) << (8 * i);
+  }
+  return result;
+}
+
 template <class Source, Comparison C>
 uint32_t compareAll(const Warp &warp, const Ins &ins) {
-  uint32_t result = 0;
+  typename Source::Value a[32], b[32];
+  uint8_t lanes[32];
+  Source::load(warp, ins.a, a);
+  Source::load(warp, ins.b, b);
   for (int l = 0; l < 32; ++l)
-    result |= uint32_t(compare(C, Source::get(warp, ins.a, l),
-                               Source::get(warp, ins.b, l)))
-              << l;
-  return result;
+    lanes[l] = compare(C, a[l], b[l]);
+  return packLanes(lanes);
 }
 
 template <class Source>
@@ -106,13 +126,13 @@ void executeSetp(Warp &warp, const Ins &ins, uint32_t mask) {
 }
 
 /// setp of f16x2 and bf16x2: p of the low halves, q of the high ones.
-template <bool IsBF16>
+template <bool IsBF16, bool Ftz>
 void executeSetpPacked(Warp &warp, const Ins &ins, uint32_t mask) {
   auto comparison = Comparison(ins.count);
   uint32_t other = warp.getPred(ins.c);
   auto how = Combine(ins.flags);
-  uint32_t low = compareLanes<HalfOf<IsBF16, 0>>(warp, ins, comparison);
-  uint32_t high = compareLanes<HalfOf<IsBF16, 1>>(warp, ins, comparison);
+  uint32_t low = compareLanes<HalfOf<IsBF16, 0, Ftz>>(warp, ins, comparison);
+  uint32_t high = compareLanes<HalfOf<IsBF16, 1, Ftz>>(warp, ins, comparison);
   warp.setPred(ins.d, combine(how, low, other), mask);
   warp.setPred(ins.extra, combine(how, high, other), mask);
 }
@@ -138,7 +158,7 @@ template <class T> bool test(Test what, T value) {
   case Test::Infinite: return std::isinf(value);
   case Test::Number: return !std::isnan(value);
   case Test::NotANumber: return std::isnan(value);
-  case Test::Normal: return std::isnormal(value);
+  case Test::Normal: return std::isnormal(value) || value == 0; // zero is one
   case Test::Subnormal: return std::fpclassify(value) == FP_SUBNORMAL;
   }
   return false;
@@ -171,9 +191,11 @@ void executeSlct(Warp &warp, const Ins &ins, uint32_t mask) {
 static Comparison takeComparison(Decoder &decoder, Type type) {
   int index = decoder.takeOneOf({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu",
                                  "ltu", "leu", "gtu", "geu", "num", "nan"});
+  bool hasNaN = isFloat(type) || isHalf(type);
+  bool isBits = type == Type::B16 || type == Type::B32 || type == Type::B64;
   if (index >= 0) {
-    bool isUnordered = index >= int(Comparison::Equ);
-    if (isUnordered && !isFloat(type) && !isHalf(type))
+    if ((index >= int(Comparison::Equ) && !hasNaN) ||
+        (index > int(Comparison::Ne) && isBits))
       decoder.failType(type);
     return Comparison(index);
   }
@@ -184,6 +206,8 @@ static Comparison takeComparison(Decoder &decoder, Type type) {
   if (index < 0)
     decoder.fail("expected a comparison after '" +
                  std::string(decoder.get().opcode) + "'");
+  if (type != Type::U16 && type != Type::U32 && type != Type::U64)
+    decoder.failType(type);
   return kUnsigned[index];
 }
 
@@ -200,13 +224,21 @@ static Comparison takeComparison(Decoder &decoder, Type type) {
       return ftz ? Handler(TEMPLATE<Plain<float, true>>)                       \
                  : Handler(TEMPLATE<Plain<float>>);                            \
     case Type::F64: return TEMPLATE<Plain<double>>;                            \
-    case Type::F16: return TEMPLATE<HalfOf<false, 0>>;                         \
+    case Type::F16:                                                            \
+      return ftz ? Handler(TEMPLATE<HalfOf<false, 0, true>>)                   \
+                 : Handler(TEMPLATE<HalfOf<false, 0>>);                        \
     case Type::BF16: return TEMPLATE<HalfOf<true, 0>>;                         \
     default: return nullptr;                                                   \
     }                                                                          \
   }
 KVC_SOURCE_HANDLER(executeSetp)
 KVC_SOURCE_HANDLER(executeSet)
+
+/// Takes .ftz, where the type has it.
+static bool takeFtz(Decoder &decoder, Type type) {
+  return (type == Type::F32 || type == Type::F16 || type == Type::F16x2) &&
+         decoder.take("ftz");
+}
 
 static Combine takeCombine(Decoder &decoder) {
   return Combine(decoder.takeOneOf({"and", "or", "xor"}) + 1);
@@ -216,12 +248,13 @@ static void decodeSetp(Decoder &decoder) {
   Type type = decoder.takeType();
   Comparison comparison = takeComparison(decoder, type);
   Combine how = takeCombine(decoder);
-  bool ftz = decoder.take("ftz");
+  bool ftz = takeFtz(decoder, type);
   decoder.expectOperands(how == Combine::None ? 3 : 4);
   bool isPacked = type == Type::F16x2 || type == Type::BF16x2;
-  Handler handler = type == Type::F16x2    ? executeSetpPacked<false>
-                    : type == Type::BF16x2 ? executeSetpPacked<true>
-                                           : get_executeSetp(type, ftz);
+  Handler handler = type == Type::BF16x2 ? executeSetpPacked<true, false>
+                    : type != Type::F16x2 ? get_executeSetp(type, ftz)
+                    : ftz                 ? Handler(executeSetpPacked<false, true>)
+                                          : Handler(executeSetpPacked<false, false>);
   if (!handler)
     decoder.failType(type);
   const Operand &result = decoder.getOperand(0);
@@ -245,7 +278,7 @@ static void decodeSet(Decoder &decoder) {
   Type result = decoder.takeType(), type = decoder.takeType();
   Comparison comparison = takeComparison(decoder, type);
   Combine how = takeCombine(decoder);
-  bool ftz = decoder.take("ftz");
+  bool ftz = takeFtz(decoder, type);
   decoder.expectOperands(how == Combine::None ? 3 : 4);
   if (result != Type::U32 && result != Type::S32 && result != Type::F32)
     decoder.failType(result);
@@ -282,10 +315,10 @@ static void decodeTest(Decoder &decoder) {
 
 static void decodeSlct(Decoder &decoder) {
   decoder.expectOperands(4);
-  bool ftz = decoder.take("ftz");
   Type type = decoder.takeType(), selector = decoder.takeType();
   unsigned bits = getNumBits(type);
   bool isFloatSelector = selector == Type::F32;
+  bool ftz = takeFtz(decoder, selector);
   if (!isFloatSelector && selector != Type::S32)
     decoder.failType(selector);
   Handler handler = nullptr;

@@ -12,7 +12,6 @@
 #include "Lanes.h"
 
 #include <algorithm>
-#include <cfloat>
 
 using namespace kvc::emu;
 
@@ -168,6 +167,8 @@ double roundToInteger(double value, Rounding rounding) {
   }
 }
 
+constexpr uint32_t kLargestTF32 = 0x7F7FE000;
+
 /// An f32 whose mantissa is rounded to the 10 bits of tf32.
 uint32_t roundToTF32(double value, Rounding rounding) {
   uint32_t bits = bitCast<uint32_t>(float(value)), rest = bits & 0x1FFF;
@@ -191,10 +192,11 @@ uint32_t narrow(double value, Type type, Rounding rounding, uint8_t flags) {
   case Type::BF16: return f64ToBF16(value, rounding, satfinite);
   case Type::E4M3: return f64ToE4M3(value, satfinite);
   case Type::E5M2: return f64ToE5M2(value, satfinite);
-  case Type::TF32:
-    if (satfinite && std::isinf(value))
-      value = std::copysign(FLT_MAX, value);
-    return roundToTF32(value, rounding);
+  case Type::TF32: {
+    uint32_t bits = roundToTF32(value, rounding);
+    bool isInfinite = (bits & 0x7FFFFFFF) == 0x7F800000;
+    return satfinite && isInfinite ? (bits & 0x80000000) | kLargestTF32 : bits;
+  }
   default: {
     uint32_t bits = roundToF32(value, rounding);
     return flags & kFtz ? bitCast<uint32_t>(flush(bitCast<float>(bits))) : bits;
@@ -380,6 +382,15 @@ static void decodePair(Decoder &decoder, Type result, Type source, Rounding roun
   ins.flags = packed.flags;
 }
 
+/// Takes a rounding of floats or to integers; to nearest if there is none.
+static Rounding takeRounding(Decoder &decoder) {
+  static constexpr Rounding kRoundings[] = {Rounding::NearestEven, Rounding::Zero,
+                                            Rounding::Down, Rounding::Up,
+                                            Rounding::NearestAway};
+  int index = decoder.takeOneOf({"rni", "rzi", "rmi", "rpi", "rna"});
+  return index < 0 ? decoder.takeRounding(Rounding::NearestEven) : kRoundings[index];
+}
+
 static void decodeCvt(Decoder &decoder) {
   bool hasInteger = false, hasRounding = false;
   for (std::string_view modifier : decoder.get().modifiers) {
@@ -388,7 +399,7 @@ static void decodeCvt(Decoder &decoder) {
     hasRounding |= modifier == "rn" || modifier == "rz" || modifier == "rm" ||
                    modifier == "rp" || modifier == "rna";
   }
-  Rounding rounding = decoder.takeRounding(Rounding::NearestEven);
+  Rounding rounding = takeRounding(decoder);
   uint8_t flags = 0;
   if (decoder.take("ftz"))
     flags |= kFtz;
@@ -401,7 +412,17 @@ static void decodeCvt(Decoder &decoder) {
   if (hasInteger)
     flags |= kToInteger;
   Type result = decoder.takeType(), source = decoder.takeType();
-  if (getElement(result) != Type::None || getElement(source) != Type::None)
+  Type element = getElement(result);
+  bool isSmall = result == Type::F16 || result == Type::BF16 || result == Type::TF32 ||
+                 element != Type::None;
+  if ((flags & (kSatFinite | kRelu)) && !isSmall)
+    decoder.fail("'cvt' to ." + std::string(getName(result)) +
+                 " does not support the modifiers .satfinite and .relu");
+  if (element != Type::None && ((flags & (kSat | kToInteger)) || !hasRounding))
+    decoder.fail("expected .rn or .rz, and no .sat, of a conversion of a pair");
+  if (rounding == Rounding::NearestAway && result != Type::TF32)
+    decoder.fail("expected .rna only of a conversion to .tf32");
+  if (element != Type::None || getElement(source) != Type::None)
     return decodePair(decoder, result, source, rounding, flags);
 
   auto isScalarFloat = [](Type type) {

@@ -164,14 +164,10 @@ Type Decoder::takeType() {
 }
 
 Rounding Decoder::takeRounding(Rounding otherwise) {
-  switch (takeOneOf({"rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna"})) {
-  case 0: case 4: return Rounding::NearestEven;
-  case 1: case 5: return Rounding::Zero;
-  case 2: case 6: return Rounding::Down;
-  case 3: case 7: return Rounding::Up;
-  case 8: return Rounding::NearestAway;
-  default: return otherwise;
-  }
+  static constexpr Rounding kRoundings[] = {Rounding::NearestEven, Rounding::Zero,
+                                            Rounding::Down, Rounding::Up};
+  int index = takeOneOf({"rn", "rz", "rm", "rp"});
+  return index < 0 ? otherwise : kRoundings[index];
 }
 
 void Decoder::checkModifiersTaken() const {

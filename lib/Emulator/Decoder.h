@@ -86,6 +86,7 @@ public:
   Type takeType();
   /// Takes an optional type: None if there is none.
   Type takeOptionalType();
+  /// Takes .rn, .rz, .rm or .rp.
   Rounding takeRounding(Rounding otherwise);
   [[noreturn]] void fail(const std::string &message) const;
   [[noreturn]] void failType(Type type) const;

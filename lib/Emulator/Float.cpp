@@ -52,6 +52,14 @@ template <bool Ftz, bool Sat> struct Div {
     return finish<Ftz, Sat>(flushIf<Ftz>(a) / flushIf<Ftz>(b));
   }
 };
+/// a * (1 / b), where the reciprocal of what is above 2^126 is flushed to zero.
+template <bool Ftz> struct ApproximateDiv {
+  static float apply(float a, float b) {
+    a = flushIf<Ftz>(a), b = flushIf<Ftz>(b);
+    bool isHuge = __builtin_fabsf(b) > 0x1p126f;
+    return finish<Ftz, false>(isHuge ? a * __builtin_copysignf(0, b) : a / b);
+  }
+};
 template <bool Ftz, bool Sat> struct Neg {
   template <class T> static T apply(T a) { return flushIf<Ftz>(-a); }
 };
@@ -254,11 +262,19 @@ static void decodeDiv(Decoder &decoder) {
       decoder.failType(type);
     return decodeIntegerDiv(decoder, type);
   }
-  // .approx and .full are within 2 ulp of the rounded quotient.
-  if (decoder.takeOneOf({"approx", "full"}) >= 0 && type != Type::F32)
+  // .full is within 2 ulp of the rounded quotient, .approx for most divisors.
+  int mode = decoder.takeOneOf({"approx", "full"});
+  if (mode < 0)
+    return decodeRounded(decoder, type, RoundedOperation::Div,
+                         KVC_FLOAT_HANDLERS(executeBinary, Div), 3);
+  decoder.expectOperands(3);
+  if (type != Type::F32)
     decoder.failType(type);
-  decodeRounded(decoder, type, RoundedOperation::Div,
-                KVC_FLOAT_HANDLERS(executeBinary, Div), 3);
+  bool ftz = decoder.take("ftz");
+  Handler approximate = ftz ? executeBinary<ApproximateDiv<true>, float, float>
+                            : executeBinary<ApproximateDiv<false>, float, float>;
+  Handler full = KVC_FLOAT_HANDLERS(executeBinary, Div).get(type, ftz, false);
+  emitFloat(decoder, mode == 0 ? approximate : full, type, getUnit(type));
 }
 
 static void decodeNeg(Decoder &decoder) {
@@ -318,7 +334,9 @@ template <bool IsMax> static void decodeExtremum(Decoder &decoder) {
     return IsMax ? decodeIntegerMax(decoder, type) : decodeIntegerMin(decoder, type);
   decoder.expectOperands(3, type == Type::F32 ? 4 : 3);
   bool ftz = decoder.take("ftz"), keepsNaN = decoder.take("NaN");
-  bool isXorSign = decoder.take("xorsign") && decoder.take("abs");
+  bool isXorSign = decoder.take("xorsign");
+  if (isXorSign && !decoder.take("abs"))
+    decoder.fail("expected .xorsign.abs");
   Handler handler;
   if (type == Type::F64)
     handler = ftz || keepsNaN || isXorSign
@@ -345,6 +363,8 @@ static void decodeRcp(Decoder &decoder) {
   if (!isFloat(type))
     decoder.failType(type);
   bool isApproximate = decoder.take("approx");
+  if (isApproximate && type != Type::F32)
+    decoder.failType(type);
   decodeRounded(decoder, type, RoundedOperation::Rcp,
                 KVC_FLOAT_HANDLERS(executeUnary, Rcp), 2);
   if (isApproximate)

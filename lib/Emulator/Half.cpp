@@ -16,7 +16,7 @@ namespace {
 enum class HalfOperation : uint8_t { Add, Sub, Mul, Fma, Neg, Abs, Min, Max, Ex2, Tanh };
 
 /// Bits of Ins::flags.
-enum : uint8_t { kFtz = 1, kSat = 2, kRelu = 4, kNaN = 8, kBF16 = 16 };
+enum : uint8_t { kFtz = 1, kSat = 2, kRelu = 4, kNaN = 8, kBF16 = 16, kXorSign = 32 };
 
 /// a + b rounded to odd: inexact results have their last bit set, so that rounding
 /// once more to fewer bits is right.
@@ -46,15 +46,21 @@ double widen(uint16_t bits, bool isBF16) {
   return isBF16 ? bf16ToF32(bits) : f16ToF32(bits);
 }
 
+/// min and max; with .xorsign.abs of the magnitudes, and the product of the signs.
 uint16_t extremum(uint16_t a, uint16_t b, bool isMax, uint8_t flags) {
+  uint16_t sign = 0;
+  if (flags & kXorSign) {
+    sign = (a ^ b) & 0x8000;
+    a &= 0x7FFF, b &= 0x7FFF;
+  }
   bool isBF16 = flags & kBF16, aNaN = isHalfNaN(a, isBF16), bNaN = isHalfNaN(b, isBF16);
   if ((aNaN && bNaN) || ((flags & kNaN) && (aNaN || bNaN)))
     return 0x7FFF;
   if (aNaN || bNaN)
-    return aNaN ? b : a;
+    return (aNaN ? b : a) | sign;
   double x = widen(a, isBF16), y = widen(b, isBF16);
   bool isSmaller = x < y || (x == y && (a & 0x8000));
-  return isSmaller != isMax ? a : b;
+  return (isSmaller != isMax ? a : b) | sign;
 }
 
 uint16_t compute(HalfOperation operation, uint16_t a, uint16_t b, uint16_t c,
@@ -142,6 +148,11 @@ void kvc::emu::decodeHalf(Decoder &decoder, Type type) {
     flags |= kRelu;
   if (isExtremum && decoder.take("NaN"))
     flags |= kNaN;
+  if (isExtremum && decoder.take("xorsign")) {
+    if (!decoder.take("abs"))
+      decoder.fail("expected .xorsign.abs");
+    flags |= kXorSign;
+  }
   size_t operands = operation == HalfOperation::Fma ? 4
                     : isExtremum || isArithmetic    ? 3
                                                     : 2;

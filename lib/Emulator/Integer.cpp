@@ -82,6 +82,11 @@ KVC_LANE_OP(Mul24Lo, (T a, T b), T(take24(a) * take24(b)))
 KVC_LANE_OP(Mul24Hi, (T a, T b), T((take24(a) * take24(b)) >> 16))
 KVC_LANE_OP(Mad24Lo, (T a, T b, T c), wrapAdd(Mul24Lo::apply(a, b), c))
 KVC_LANE_OP(Mad24Hi, (T a, T b, T c), wrapAdd(Mul24Hi::apply(a, b), c))
+struct Mad24HiSat {
+  static int32_t apply(int32_t a, int32_t b, int32_t c) {
+    return AddSat::clamp(int64_t(Mul24Hi::apply(a, b)) + c);
+  }
+};
 
 /// Division by zero gives all ones and is reported; the smallest number divided
 /// by -1 wraps.
@@ -293,11 +298,16 @@ void kvc::emu::decodeIntegerMad(Decoder &decoder, Type type) {
 
 static void decodeMul24(Decoder &decoder) {
   Type type = decoder.takeType();
-  bool isHigh = decoder.takeOneOf({"lo", "hi"}) == 1;
-  bool isSigned = type == Type::S32;
+  int half = decoder.takeOneOf({"lo", "hi"});
+  bool isHigh = half == 1, isSigned = type == Type::S32;
   if (!isSigned && type != Type::U32)
     decoder.failType(type);
+  if (half < 0)
+    decoder.fail("expected .lo or .hi of a product of 24 bits");
   if (decoder.get().opcode == "mad24") {
+    if (isHigh && isSigned && decoder.take("sat"))
+      return emitTernary(decoder, executeTernary<Mad24HiSat, int32_t, int32_t>, type,
+                         type);
     Handler handler =
         isHigh ? (isSigned ? executeTernary<Mad24Hi, int32_t, int32_t>
                            : executeTernary<Mad24Hi, uint32_t, uint32_t>)
@@ -332,7 +342,7 @@ static void decodeRem(Decoder &decoder) {
 }
 
 void kvc::emu::decodeIntegerMin(Decoder &decoder, Type type) {
-  if (decoder.take("relu") && (type == Type::S32))
+  if (type == Type::S32 && decoder.take("relu"))
     return emitBinary(decoder, type, [](Type) -> Handler {
       return executeBinary<MinRelu, int32_t, int32_t>;
     });
@@ -340,7 +350,7 @@ void kvc::emu::decodeIntegerMin(Decoder &decoder, Type type) {
 }
 
 void kvc::emu::decodeIntegerMax(Decoder &decoder, Type type) {
-  if (decoder.take("relu") && (type == Type::S32))
+  if (type == Type::S32 && decoder.take("relu"))
     return emitBinary(decoder, type, [](Type) -> Handler {
       return executeBinary<MaxRelu, int32_t, int32_t>;
     });
