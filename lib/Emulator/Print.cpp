@@ -122,8 +122,11 @@ void executePrint(Warp &warp, const Ins &ins, uint32_t mask) {
       i = end + 1;
     }
     std::fputs(text.c_str(), stdout);
-    if (ins.count)
-      std::memset(local + ins.target, 0, 4);
+    if (!ins.count)
+      continue;
+    std::memset(local + ins.target, 0, 4);
+    if (!warp.localWritten.empty())
+      std::memset(&warp.localWritten[size_t(l) * warp.localBytes + ins.target], 1, 4);
   }
 }
 
