@@ -139,17 +139,131 @@ static FailureOr<double> timeCalls(const Program &program, Inputs &inputs,
   return elapsed.count() / count;
 }
 
+namespace {
+struct ReleaseEvent {
+  void operator()(kvc_event_t *event) const { kvc_event_release(event); }
+};
+using EventHandle = std::unique_ptr<kvc_event_t, ReleaseEvent>;
+
+/// Times calls on a device, from the first one's begin to the last one's end.
+class DeviceTimer {
+public:
+  /// Fails after a message.
+  LogicalResult create(kvc_stream_t *stream);
+  FailureOr<double> timeCalls(const Program &program, DeviceInputs &inputs, int64_t count);
+
+private:
+  LogicalResult check(kvc_status_t status) const {
+    return status == KVC_STATUS_OK ? success() : reportError(kvc_last_message());
+  }
+
+  kvc_stream_t *stream = nullptr;
+  EventHandle start, end;
+};
+} // namespace
+
+LogicalResult DeviceTimer::create(kvc_stream_t *onStream) {
+  stream = onStream;
+  for (EventHandle *event : {&start, &end}) {
+    kvc_event_t *created = nullptr;
+    if (failed(check(kvc_event_create(stream, &created))))
+      return failure();
+    event->reset(created);
+  }
+  return success();
+}
+
+FailureOr<double> DeviceTimer::timeCalls(const Program &program, DeviceInputs &inputs,
+                                         int64_t count) {
+  if (failed(check(kvc_event_record(start.get(), stream))))
+    return failure();
+  for (int64_t i = 0; i < count; ++i)
+    if (failed(inputs.launch(program)))
+      return failure();
+  float milliseconds = 0;
+  if (failed(check(kvc_event_record(end.get(), stream))) ||
+      failed(check(kvc_event_elapsed(start.get(), end.get(), &milliseconds))) ||
+      failed(inputs.synchronize()))
+    return failure();
+  return milliseconds / 1e3 / count;
+}
+
+/// Times calls by `time`, which gives the mean seconds of a number of them, and does
+/// `between` after each measurement.
+static FailureOr<Spread> measureCalls(int32_t repetitions,
+                                      llvm::function_ref<FailureOr<double>(int64_t)> time,
+                                      llvm::function_ref<void()> between) {
+  // The first call warms up, the second tells how many make a measurement.
+  FailureOr<double> once = time(1);
+  if (failed(once) || failed(once = time(1)))
+    return failure();
+  int64_t count = static_cast<int64_t>(std::clamp(kLeastSeconds / *once, 0.0, 1e6)) + 1;
+  std::vector<double> calls;
+  for (int i = 0; i < repetitions; ++i) {
+    FailureOr<double> seconds = time(count);
+    if (failed(seconds))
+      return failure();
+    calls.push_back(*seconds);
+    between();
+  }
+  return getSpread(calls);
+}
+
+/// Times calls on the CPU, and what the machine can do at best.
+static LogicalResult measureCPU(const Options &options, const FunctionFacts &facts,
+                                const Program &program, Inputs &inputs, kvc_stream_t *stream,
+                                BenchResult &result) {
+  std::vector<double> reads, peaks;
+  std::unique_ptr<ReadBuffer> buffer = ReadBuffer::create(stream);
+  if (!buffer)
+    return failure();
+  std::optional<Multiply> multiply = getMultiply(facts, program);
+  FailureOr<Spread> seconds = measureCalls(
+      options.repetitions,
+      [&](int64_t count) { return timeCalls(program, inputs, stream, count); },
+      [&] {
+        reads.push_back(ReadBuffer::kBytes / buffer->read(stream));
+        if (multiply)
+          peaks.push_back(measurePeak(*multiply, stream));
+      });
+  if (failed(seconds))
+    return failure();
+  result.seconds = *seconds;
+  result.readRate = getSpread(reads);
+  if (multiply) {
+    result.peakName = getMultiplyName(*multiply).str();
+    result.peak = getSpread(peaks);
+  }
+  return success();
+}
+
+static LogicalResult measureDevice(const Options &options, const Program &program,
+                                   const Device &device, DeviceInputs &inputs,
+                                   BenchResult &result) {
+  DeviceTimer timer;
+  if (failed(timer.create(device.getStream())))
+    return failure();
+  FailureOr<Spread> seconds = measureCalls(
+      options.repetitions,
+      [&](int64_t count) { return timer.timeCalls(program, inputs, count); }, [] {});
+  if (failed(seconds))
+    return failure();
+  result.seconds = *seconds;
+  return success();
+}
+
 FailureOr<BenchResult> kvcrun::runBench(const Options &options, Compiler &compiler,
                                         const Source &source, const FunctionFacts &facts,
                                         const Program &program, Inputs &inputs,
-                                        kvc_stream_t *stream) {
+                                        kvc_stream_t *stream, const Device *device,
+                                        DeviceInputs *deviceInputs) {
   BenchResult result;
   result.phase = getPhase(facts, inputs.getBatch());
   result.tokens = inputs.getBatch().num_tokens;
   result.bytes = countBytes(facts, inputs);
   result.products = countProducts(facts, inputs.getBatch());
 
-  std::vector<double> compile, calls, reads, peaks;
+  std::vector<double> compile;
   for (int i = 0; i < kCompilations; ++i) {
     std::optional<Program> again = compiler.compile(source, facts.name, options.compile);
     if (!again)
@@ -157,31 +271,9 @@ FailureOr<BenchResult> kvcrun::runBench(const Options &options, Compiler &compil
     compile.push_back(again->milliseconds / 1000);
   }
   result.compileSeconds = getSpread(compile);
-
-  std::unique_ptr<ReadBuffer> buffer = ReadBuffer::create(stream);
-  if (!buffer)
+  if (failed(device ? measureDevice(options, program, *device, *deviceInputs, result)
+                    : measureCPU(options, facts, program, inputs, stream, result)))
     return failure();
-  std::optional<Multiply> multiply = getMultiply(facts, program);
-  // The first call warms up, the second tells how many make a measurement.
-  FailureOr<double> once = timeCalls(program, inputs, stream, 1);
-  if (failed(once) || failed(once = timeCalls(program, inputs, stream, 1)))
-    return failure();
-  int64_t count = static_cast<int64_t>(std::clamp(kLeastSeconds / *once, 0.0, 1e6)) + 1;
-  for (int i = 0; i < options.repetitions; ++i) {
-    FailureOr<double> seconds = timeCalls(program, inputs, stream, count);
-    if (failed(seconds))
-      return failure();
-    calls.push_back(*seconds);
-    reads.push_back(ReadBuffer::kBytes / buffer->read(stream));
-    if (multiply)
-      peaks.push_back(measurePeak(*multiply, stream));
-  }
-  result.seconds = getSpread(calls);
-  result.readRate = getSpread(reads);
-  if (multiply) {
-    result.peakName = getMultiplyName(*multiply).str();
-    result.peak = getSpread(peaks);
-  }
   return result;
 }
 
@@ -208,8 +300,10 @@ void BenchResult::print(llvm::raw_ostream &os) const {
   double rate = bytes / seconds.median;
   printValue(os, "KV bytes a call", "MB", bytes * 1e-6);
   printValue(os, "KV read rate", "GB/s", rate * 1e-9);
-  printSpread(os, "linear read rate", "GB/s", readRate, 1e-9);
-  printValue(os, "share", "%", 100 * rate / readRate.median);
+  if (readRate) {
+    printSpread(os, "linear read rate", "GB/s", *readRate, 1e-9);
+    printValue(os, "share", "%", 100 * rate / readRate->median);
+  }
   if (products == 0)
     return;
   printValue(os, "products", "GFLOP/s", products / seconds.median * 1e-9);
@@ -233,11 +327,13 @@ llvm::json::Object BenchResult::toJSON() const {
       {"tokens_per_second", tokens / seconds.median},
       {"kv_bytes", bytes},
       {"kv_bytes_per_second", bytes / seconds.median},
-      {"linear_read_bytes_per_second", spreadToJSON(readRate)},
-      {"share_of_read_rate", bytes / seconds.median / readRate.median},
       {"flop", products},
       {"flop_per_second", products / seconds.median},
   };
+  if (readRate) {
+    object["linear_read_bytes_per_second"] = spreadToJSON(*readRate);
+    object["share_of_read_rate"] = bytes / seconds.median / readRate->median;
+  }
   if (!peakName.empty()) {
     object["peak_instruction"] = peakName;
     object["peak_flop_per_second"] = spreadToJSON(peak);

@@ -8,7 +8,7 @@
 #ifndef KVC_TOOLS_KVC_RUN_BENCH_H
 #define KVC_TOOLS_KVC_RUN_BENCH_H
 
-#include "Inputs.h"
+#include "DeviceInputs.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -27,7 +27,8 @@ struct BenchResult {
   int64_t tokens = 0; ///< New ones.
   double bytes = 0;   ///< Of the keys and values that queries see, once a sequence.
   double products = 0; ///< Operations of the products of queries, keys and values.
-  Spread readRate;    ///< Bytes per second that the machine reads linearly.
+  /// Bytes per second that the machine reads linearly; not measured on a device.
+  std::optional<Spread> readRate;
   std::string peakName; ///< Of the instruction that the kernel multiplies with; may be empty.
   Spread peak;        ///< Operations per second.
 
@@ -35,11 +36,13 @@ struct BenchResult {
   llvm::json::Object toJSON() const;
 };
 
-/// Times calls of `program` beside the machine's rates, in turns.
+/// Times calls of `program`: on a device, by the events of its stream, or else beside
+/// the machine's rates, in turns.
 mlir::FailureOr<BenchResult> runBench(const Options &options, Compiler &compiler,
                                       const Source &source, const FunctionFacts &facts,
                                       const Program &program, Inputs &inputs,
-                                      kvc_stream_t *stream);
+                                      kvc_stream_t *stream, const Device *device,
+                                      DeviceInputs *deviceInputs);
 
 } // namespace kvcrun
 

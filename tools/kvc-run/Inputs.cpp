@@ -288,6 +288,6 @@ std::unique_ptr<Inputs> Inputs::create(const Options &options, const FunctionFac
 }
 
 LogicalResult Inputs::run(const Program &program, kvc_stream_t *stream) {
-  return check(kvc_program_run(program.program, program.function, stream, arguments.data(),
+  return check(kvc_program_run(program.program.get(), program.function, stream, arguments.data(),
                                static_cast<uint32_t>(arguments.size())));
 }

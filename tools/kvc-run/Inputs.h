@@ -62,6 +62,7 @@ public:
   llvm::ArrayRef<int32_t> getPages(unsigned sequence) const { return pages[sequence]; }
   /// Argument or result `index`; empty if it is no tensor.
   const Tensor &getTensor(unsigned index) const { return tensors[index]; }
+  Tensor &getTensor(unsigned index) { return tensors[index]; }
   const void *getArgument(unsigned index) const { return arguments[index]; }
 
   /// Tokens of a sequence whose rows of a component are there before the call.

@@ -34,6 +34,9 @@ EXAMPLES:
   Give the first argument, and keep the results:
     kvc-run decode.mlir --input 0=query.npy --output-dir=results
     kvc-run decode.mlir --input 0=query.bin:f16:3x32x128 --output 0=out.npy
+  Run on a GPU, or on what imitates one, and check against the definition on the CPU:
+    kvc-run decode.mlir --device=cuda --verify
+    kvc-run decode.mlir --device=emulator --verify
   Read the program from a pipe, and report as JSON:
     generate | kvc-run - --function=decode --bench --json
 
@@ -65,15 +68,21 @@ struct CommandLine {
       cl::init(kvc::CompileTarget::CPU),
       cl::values(clEnumValN(kvc::CompileTarget::CPU, "cpu", "Optimised kernels (default)"),
                  clEnumValN(kvc::CompileTarget::Definition, "definition",
-                            "The definition of each operation, as loops"))};
+                            "The definition of each operation, as loops"),
+                 clEnumValN(kvc::CompileTarget::GPU, "gpu",
+                            "GPU kernels (default of all devices but the CPU)"))};
+  cl::opt<std::string> device{
+      "device", cl::value_desc("name"), cl::init("cpu"), cl::cat(category),
+      cl::desc("Where to run: cpu (default), emulator, cuda (or cuda:1, ...), or the path of a "
+               "library with CUDA's driver interface; list: show what there is")};
   cl::opt<std::string> tier{
       "tier", cl::value_desc("name"), cl::cat(category),
       cl::desc("cpu: avx512_bf16, avx512, avx2 or plain (default: the best that the host has)")};
   cl::opt<std::string> layout{"layout", cl::value_desc("name"), cl::cat(category),
-                              cl::desc("Of caches: packed (default) or row_major")};
+                              cl::desc("cpu, definition: of caches: packed (default) or row_major")};
   cl::opt<int64_t> split{
       "split", cl::value_desc("n"), cl::cat(category),
-      cl::desc("cpu: keys of one decode work item (default: 4096)")};
+      cl::desc("cpu, gpu: keys of one decode work item (default: 4096 on cpu, 1024 on gpu)")};
   cl::opt<std::string> precision{
       "precision", cl::value_desc("type"), cl::cat(category),
       cl::desc("definition: of scores and sums: f32 (default) or f64")};
@@ -127,10 +136,24 @@ struct CommandLine {
                            cl::desc("Repetitions of --bench (default: 7)")};
   cl::opt<bool> json{"json", cl::cat(category), cl::desc("Report as one JSON object")};
 
+  /// Reads --device, and what it means for --target.
+  LogicalResult readDevice(Options &options);
   LogicalResult check();
   LogicalResult fill(Options &options);
 };
 } // namespace
+
+static StringRef getTargetName(kvc::CompileTarget target) {
+  switch (target) {
+  case kvc::CompileTarget::CPU:
+    return "cpu";
+  case kvc::CompileTarget::Definition:
+    return "definition";
+  case kvc::CompileTarget::GPU:
+    return "gpu";
+  }
+  llvm_unreachable("unknown target");
+}
 
 /// Checks `option`'s value against a range that messages spell out.
 template <typename Option>
@@ -142,11 +165,54 @@ static LogicalResult checkRange(const Option &option, int64_t least, int64_t mos
                      Twine(most) + ", got " + Twine(value));
 }
 
+/// Reads the name of a device other than "list".
+static LogicalResult readDeviceName(StringRef text, DeviceName &name) {
+  name.text = text.str();
+  StringRef ordinal = text;
+  if (text == "cpu") {
+    name.kind = DeviceName::CPU;
+  } else if (text == "emulator") {
+    name.kind = DeviceName::Emulator;
+  } else if (text == "cuda" ||
+             (ordinal.consume_front("cuda:") && !ordinal.getAsInteger(10, name.ordinal))) {
+    name.kind = DeviceName::CUDA;
+  } else if (text.contains('/') || text.contains(".so")) {
+    name.kind = DeviceName::Library;
+    name.library = text.str();
+  } else {
+    return reportError("expected --device to be cpu, emulator, cuda, cuda:<number>, list or the "
+                       "path of a driver library, got '" +
+                       text + "'");
+  }
+  return success();
+}
+
+LogicalResult CommandLine::readDevice(Options &options) {
+  if (device == "list") {
+    options.listDevices = true;
+    return success();
+  }
+  if (failed(readDeviceName(device, options.device)))
+    return failure();
+  bool isCPU = options.device.kind == DeviceName::CPU;
+  if (target.getNumOccurrences() == 0 && !isCPU)
+    target = kvc::CompileTarget::GPU;
+  bool isGPU = target == kvc::CompileTarget::GPU;
+  if (isGPU == !isCPU)
+    return success();
+  if (isGPU)
+    return reportError("expected --device to be a device other than the CPU for target gpu");
+  return reportError("expected target gpu for device '" + device + "', got " +
+                     getTargetName(target));
+}
+
 LogicalResult CommandLine::check() {
-  bool isCPU = target == kvc::CompileTarget::CPU;
+  bool isCPU = target == kvc::CompileTarget::CPU, isGPU = target == kvc::CompileTarget::GPU;
+  bool isDefinition = target == kvc::CompileTarget::Definition;
   const std::pair<const cl::Option *, bool> applies[] = {
-      {&tier, isCPU},           {&split, isCPU},         {&precision, !isCPU},
-      {&verifyAgainst, verify}, {&verifyRows, verify},   {&repetitions, bench},
+      {&tier, isCPU},           {&split, !isDefinition}, {&precision, isDefinition},
+      {&layout, !isGPU},        {&verifyAgainst, verify}, {&verifyRows, verify},
+      {&repetitions, bench},
   };
   for (auto [option, doesApply] : applies) {
     if (option->getNumOccurrences() == 0 || doesApply)
@@ -156,7 +222,7 @@ LogicalResult CommandLine::check() {
     if (option == &repetitions)
       return reportError("option --repetitions needs --bench");
     return reportError("option --" + option->ArgStr + " has no meaning for target " +
-                       (isCPU ? "cpu" : "definition"));
+                       getTargetName(target));
   }
   if (failed(checkRange(threads, 0, 1024)) || failed(checkRange(repetitions, 1, 10000)) ||
       failed(checkRange(verifyRows, 1, INT32_MAX)))
@@ -250,7 +316,9 @@ LogicalResult CommandLine::fill(Options &options) {
   options.compile.emit = kvc::EmitKind::Program;
   options.compile.target = target;
   options.compile.tier = tier;
-  options.compile.layout = layout;
+  // So that the definition reads the same memory.
+  options.compile.layout =
+      target == kvc::CompileTarget::GPU ? std::string("row_major") : layout;
   options.compile.precision = precision;
   options.compile.split = split;
   options.randomPages = pageOrder == PageOrder::Random;
@@ -293,6 +361,10 @@ std::optional<Options> kvcrun::parseOptions(int argc, char **argv) {
   });
   cl::ParseCommandLineOptions(argc, argv, kOverview);
   Options options;
+  if (failed(commandLine.readDevice(options)))
+    return std::nullopt;
+  if (options.listDevices)
+    return options;
   if (failed(commandLine.check()) || failed(commandLine.fill(options)))
     return std::nullopt;
   return options;

@@ -35,7 +35,18 @@ struct OutputFile {
   std::string path;
 };
 
+/// What --device names.
+struct DeviceName {
+  enum Kind { CPU, Emulator, CUDA, Library };
+  Kind kind = CPU;
+  std::string text = "cpu"; ///< As it was given.
+  std::string library;      ///< Path of the driver, of Library.
+  int32_t ordinal = 0;
+};
+
 struct Options {
+  bool listDevices = false; ///< And nothing else.
+  DeviceName device;
   std::string input;
   std::string function; ///< Empty: the only one.
   kvc::CompileOptions compile;

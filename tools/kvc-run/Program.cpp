@@ -9,7 +9,6 @@
 
 #include "Options.h"
 
-#include "kvc-rt/runtime.h"
 #include "kvc/Dialect/KVC/IR/KVC.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 
@@ -248,9 +247,12 @@ std::optional<Program> Compiler::compile(const Source &source, StringRef functio
   std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   result.milliseconds = elapsed.count();
-  if (kvc_program_load(result.code.program->getQuery(), &result.program) != KVC_STATUS_OK ||
-      kvc_program_find(result.program, function.str().c_str(), &result.function) !=
-          KVC_STATUS_OK) {
+  const kvc_program_t *program = nullptr;
+  bool isLoaded =
+      kvc_program_load(result.code.program->getQuery(), &program) == KVC_STATUS_OK;
+  result.program.reset(program);
+  if (!isLoaded ||
+      kvc_program_find(program, function.str().c_str(), &result.function) != KVC_STATUS_OK) {
     (void)reportError(kvc_last_message());
     return std::nullopt;
   }
@@ -264,18 +266,18 @@ static const T *getAt(const kvc_program_t *program, kvc_offset_t offset) {
 }
 
 ArrayRef<kvc_arg_desc_t> Program::getArgs() const {
-  const kvc_function_desc_t *desc = kvc_program_function(program, function);
-  return {getAt<kvc_arg_desc_t>(program, desc->args), desc->num_args};
+  const kvc_function_desc_t *desc = kvc_program_function(program.get(), function);
+  return {getAt<kvc_arg_desc_t>(program.get(), desc->args), desc->num_args};
 }
 
 unsigned Program::getNumInputs() const {
-  return kvc_program_function(program, function)->num_inputs;
+  return kvc_program_function(program.get(), function)->num_inputs;
 }
 
 const kvc_cache_type_t &Program::getCacheType(const kvc_arg_desc_t &arg) const {
-  return getAt<kvc_cache_type_t>(program, program->blob->cache_types)[arg.cache_type];
+  return getAt<kvc_cache_type_t>(program.get(), program->blob->cache_types)[arg.cache_type];
 }
 
 StringRef Program::getTarget() const {
-  return getAt<char>(program, program->blob->target);
+  return getAt<char>(program.get(), program->blob->target);
 }

@@ -8,7 +8,7 @@
 #ifndef KVC_TOOLS_KVC_RUN_PROGRAM_H
 #define KVC_TOOLS_KVC_RUN_PROGRAM_H
 
-#include "kvc-rt/abi.h"
+#include "kvc-rt/runtime.h"
 #include "kvc/Pipelines/Compile.h"
 #include "kvc/Target/LLVM/JIT.h"
 
@@ -62,10 +62,15 @@ struct FunctionFacts {
 // Programs
 //===----------------------------------------------------------------------===//
 
+struct UnloadProgram {
+  void operator()(const kvc_program_t *program) const { (void)kvc_program_unload(program); }
+};
+
 /// A compiled function, ready to run.
 struct Program {
   kvc::CompileResult code;
-  const kvc_program_t *program = nullptr;
+  /// What the runtime keeps of it goes before the code does.
+  std::unique_ptr<const kvc_program_t, UnloadProgram> program;
   uint32_t function = 0;
   double milliseconds = 0; ///< From text to machine code.
 

@@ -356,7 +356,7 @@ bool Verifier::callDefinition(const kvc_batch_t &batch, ArrayRef<kvc_cache_view_
         if (cache.argument == index)
           arguments.push_back(&view);
   }
-  if (kvc_program_run(definition.program, definition.function, stream, arguments.data(),
+  if (kvc_program_run(definition.program.get(), definition.function, stream, arguments.data(),
                       static_cast<uint32_t>(arguments.size())) == KVC_STATUS_OK)
     return true;
   std::lock_guard<std::mutex> lock(mutex);

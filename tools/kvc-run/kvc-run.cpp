@@ -83,6 +83,7 @@ struct Report {
   const Program &program;
   const Inputs &inputs;
   int32_t threads;
+  const Device *device; ///< Null: the CPU.
   std::optional<Verification> verification;
   std::optional<BenchResult> bench;
 
@@ -123,8 +124,8 @@ static void printVerification(const Verification &verification, llvm::raw_ostrea
 
 void Report::print(llvm::raw_ostream &os) const {
   const kvc_batch_t &batch = inputs.getBatch();
-  os << "@" << facts.name << " on " << program.getTarget() << ", " << count(threads, "thread")
-     << ": " << count(batch.num_sequences, "sequence") << ", "
+  os << "@" << facts.name << " on " << program.getTarget() << ", "
+     << (device ? device->getName().str() : count(threads, "thread")) << ": " << count(batch.num_sequences, "sequence") << ", "
      << count(batch.num_tokens, "new token") << ", " << count(countTokens(batch), "token")
      << " in all\n";
   ArrayRef<kvc_arg_desc_t> results = program.getArgs().drop_front(program.getNumInputs());
@@ -186,11 +187,14 @@ llvm::json::Object Report::toJSON() const {
   }
   llvm::json::Object object{{"function", facts.name},
                             {"target", program.getTarget()},
-                            {"threads", threads},
                             {"sequences", batch.num_sequences},
                             {"new_tokens", batch.num_tokens},
                             {"tokens", countTokens(batch)},
                             {"results", std::move(results)}};
+  if (device)
+    object["device"] = device->getName();
+  else
+    object["threads"] = threads;
   if (verification)
     object["verify"] = verificationToJSON(*verification);
   if (bench)
@@ -202,10 +206,34 @@ llvm::json::Object Report::toJSON() const {
 // The run
 //===----------------------------------------------------------------------===//
 
+/// Opens the device that was asked for, and leaves `device` null if it is the CPU.
+static LogicalResult openDevice(const Options &options, std::unique_ptr<Device> &device) {
+  if (options.device.kind == DeviceName::CPU)
+    return success();
+  device = Device::open(options.device);
+  if (!device)
+    return failure();
+  if (options.bench && device->isEmulator())
+    return reportError("expected a device that takes time for --bench, got '" +
+                       options.device.text + "': the emulator counts, it does not time");
+  return success();
+}
+
+/// Runs `program` on `device`, and brings back what it wrote.
+static std::unique_ptr<DeviceInputs> runOnDevice(const Device &device, Inputs &inputs,
+                                                 const Program &program) {
+  std::unique_ptr<DeviceInputs> copies = DeviceInputs::create(device, inputs, program);
+  if (!copies || failed(copies->launch(program)) || failed(copies->synchronize()) ||
+      failed(copies->download()))
+    return nullptr;
+  return copies;
+}
+
 /// Compiles, runs, verifies, times and reports; fails after a message or a difference.
 static LogicalResult runFile(const Options &options) {
   std::optional<Source> source = readSource(options.input);
-  if (!source)
+  std::unique_ptr<Device> device;
+  if (!source || failed(openDevice(options, device)))
     return failure();
   Compiler compiler;
   std::optional<FunctionFacts> facts =
@@ -219,11 +247,17 @@ static LogicalResult runFile(const Options &options) {
   if (!stream)
     return failure();
   std::unique_ptr<Inputs> inputs = Inputs::create(options, *facts, *program, stream.get());
-  if (!inputs || failed(inputs->run(*program, stream.get())) ||
+  if (!inputs)
+    return failure();
+  std::unique_ptr<DeviceInputs> deviceInputs;
+  if (device && !(deviceInputs = runOnDevice(*device, *inputs, *program)))
+    return failure();
+  if ((!device && failed(inputs->run(*program, stream.get()))) ||
       failed(writeResults(options, *program, *inputs)))
     return failure();
 
-  Report report{*facts, *program, *inputs, kvc_stream_num_workers(stream.get()), {}, {}};
+  Report report{*facts, *program, *inputs, kvc_stream_num_workers(stream.get()),
+                device.get(), {}, {}};
   if (options.verify) {
     FailureOr<Verification> verification =
         verify(options, compiler, *source, *facts, *program, *inputs, stream.get());
@@ -233,7 +267,8 @@ static LogicalResult runFile(const Options &options) {
   }
   if (options.bench) {
     FailureOr<BenchResult> bench =
-        runBench(options, compiler, *source, *facts, *program, *inputs, stream.get());
+        runBench(options, compiler, *source, *facts, *program, *inputs, stream.get(),
+                 device.get(), deviceInputs.get());
     if (failed(bench))
       return failure();
     report.bench = std::move(*bench);
@@ -248,7 +283,11 @@ static LogicalResult runFile(const Options &options) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   std::optional<Options> options = parseOptions(argc, argv);
-  if (!options || failed(runFile(*options)))
+  if (!options)
+    return EXIT_FAILURE;
+  if (options->listDevices)
+    printDevices(llvm::outs());
+  else if (failed(runFile(*options)))
     return EXIT_FAILURE;
   return EXIT_SUCCESS;
 }
