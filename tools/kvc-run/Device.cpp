@@ -35,12 +35,10 @@ static constexpr StringLiteral kEmulatorName = "kvc emulator";
 /// program, or beside the program. Fails with the reason in `error`.
 static FailureOr<std::string> findEmulator(std::string &error) {
   static int anchor;
-  StringRef folder = llvm::sys::path::parent_path(
-      llvm::sys::fs::getMainExecutable(/*argv0=*/nullptr, &anchor));
-  std::string here = folder.str();
-  SmallString<256> inLib(llvm::sys::path::parent_path(here));
+  std::string program = llvm::sys::fs::getMainExecutable(/*argv0=*/nullptr, &anchor);
+  StringRef folder = llvm::sys::path::parent_path(program);
+  SmallString<256> inLib(llvm::sys::path::parent_path(folder)), beside(folder);
   llvm::sys::path::append(inLib, "lib", kEmulatorFile);
-  SmallString<256> beside(here);
   llvm::sys::path::append(beside, kEmulatorFile);
   for (const SmallString<256> &path : {inLib, beside})
     if (llvm::sys::fs::exists(path))
