@@ -1,0 +1,1 @@
+"""What tools/gpu-check.py consists of; runs without anything of LLVM."""

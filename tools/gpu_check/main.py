@@ -1,0 +1,212 @@
+"""The stages of tools/gpu-check.py, each in a process of its own."""
+
+import ctypes
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+
+from gpu_check import golden, kernels, probes, summary, timing
+from gpu_check.driver import CUDA, Driver, DriverError
+from gpu_check.report import Progress
+from gpu_check.runtime import CallError, Runtime
+
+STAGES = ("probes", "kernels", "timing")
+#: When each stage stops to start new work, as a share of all the time.
+_SHARES = {"probes": 0.4, "kernels": 0.65, "timing": 1.0}
+#: What stands for a device where there is none: blocks and warps in random order.
+_OTHER_ORDER = "seed=1,copies=random"
+_CANNOT_RUN = 2
+
+
+def library_paths(folder, out):
+    """Returns runtime and emulator; builds them where the packed ones do not load."""
+    names = "libkvc_rt.so", "libkvc_emulator_cuda.so"
+    packed = [folder / "lib" / name for name in names]
+    built = [out.resolve() / "lib" / name for name in names]
+    if all(path.exists() for path in built):
+        return built
+    try:
+        for path in packed:
+            ctypes.CDLL(str(path))
+        return packed
+    except OSError as error:
+        print(f"the packed libraries do not load ({error}); building them")
+    script = folder / "gpu_check" / "build-libraries.sh"
+    subprocess.run(["bash", str(script), str(folder / "source"), str(built[0].parent)], check=True)
+    return built
+
+
+def open_device(name, emulator):
+    """Returns the driver that is checked, or a text that says what is missing."""
+    if name == "emulator":
+        return Driver(str(emulator))
+    try:
+        driver = Driver(CUDA)
+    except OSError as error:
+        return f"no NVIDIA driver: {error}"
+    except DriverError as error:
+        return f"no device: {error}"
+    if driver.compute_capability != (9, 0):
+        return f"expected a device of compute capability 9.0 (H100, H200), got {driver.device_name}"
+    return driver
+
+
+# --- The parent --------------------------------------------------------------
+
+
+def run_all(folder, script, arguments):
+    """Runs the stages and prints the summary; returns the exit status."""
+    chosen = [name.strip() for name in arguments.only.split(",")]
+    for name in chosen:
+        if name not in STAGES:
+            print(f"unknown stage '{name}'; there are {', '.join(STAGES)}")
+            return _CANNOT_RUN
+    progress = Progress()
+    started = time.time()
+    library_paths(folder, arguments.out)
+    results = {"device": arguments.device, "quick": arguments.quick}
+    manifest = json.loads((folder / "manifest.json").read_text())
+    results["commit"] = manifest["commit"]
+    results["date"] = time.strftime("%Y-%m-%d")
+    for name in STAGES:
+        if name not in chosen:
+            continue
+        if name == "timing" and arguments.device == "emulator":
+            progress.say("timing: left out, the emulator's time says nothing")
+            continue
+        status, stage = _run_child(script, arguments, name, started)
+        if status == _CANNOT_RUN:
+            return _CANNOT_RUN
+        results.setdefault("about", stage.pop("about", {}))
+        results[name] = stage
+    results["seconds"] = round(progress.seconds, 1)
+    path = arguments.out / f"results-{arguments.device}.json"
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    lines, is_good = summary.describe(results)
+    print("\n".join(["", *lines]))
+    (arguments.out / f"summary-{arguments.device}.txt").write_text("\n".join(lines) + "\n")
+    print(f"\nresults are in {arguments.out}")
+    return 0 if is_good else 1
+
+
+def _run_child(script, arguments, name, started):
+    """Runs a stage; returns its exit status and what it found."""
+    path = arguments.out / f"{name}.json"
+    if path.exists():
+        path.unlink()
+    command = [sys.executable, str(script), f"--device={arguments.device}", f"--stage={name}"]
+    command += [f"--out={arguments.out}", f"--started={started}", f"--seconds={arguments.seconds}"]
+    command += ["--quick"] if arguments.quick else []
+    # The driver keeps what it compiled; then loading would cost nothing.
+    environment = {**os.environ, "CUDA_CACHE_DISABLE": "1"}
+    left = started + arguments.seconds * _SHARES[name] - time.time()
+    try:
+        status = subprocess.run(command, env=environment, timeout=max(left, 0) + 60).returncode
+        text = f"ended with status {status}"
+    except subprocess.TimeoutExpired:
+        status, text = 1, "took too long and was stopped"
+    if path.exists():
+        stage = json.loads(path.read_text())
+        path.unlink()
+    else:
+        stage = {"failed": f"{name} {text}"}
+    return status, stage
+
+
+# --- A stage -----------------------------------------------------------------
+
+
+def run_stage(folder, arguments):
+    """Runs one stage in this process; leaves its results in a file."""
+    progress = Progress(time.monotonic() - (time.time() - arguments.started))
+    end = arguments.seconds * _SHARES[arguments.stage]
+    runtime_path, emulator_path = library_paths(folder, arguments.out)
+    driver = open_device(arguments.device, emulator_path)
+    if isinstance(driver, str):
+        print(f"cannot check a device: {driver}")
+        return _CANNOT_RUN
+    manifest = json.loads((folder / "manifest.json").read_text())
+
+    def out_of_time():
+        return progress.seconds > end
+
+    stage = {"probes": _probe, "kernels": _check_kernels, "timing": _time}[arguments.stage]
+    paths = {"runtime": runtime_path, "emulator": emulator_path, "folder": folder}
+    results = stage(driver, paths, manifest, arguments, progress, out_of_time)
+    results["about"] = about(driver)
+    (arguments.out / f"{arguments.stage}.json").write_text(json.dumps(results))
+    return 0
+
+
+def about(driver):
+    """Returns facts about the machine."""
+    return {
+        "device": driver.device_name,
+        "driver": driver.version,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processors": os.cpu_count(),
+    }
+
+
+def _probe(driver, paths, manifest, arguments, progress, out_of_time):
+    del out_of_time  # It is the first stage, and short.
+    quick = arguments.quick
+    table = probes.table()
+    emitted = sorted({opcode for entry in manifest["programs"] for opcode in entry["opcodes"]})
+    missing = probes.without_probe(emitted, table)
+    emulator = Driver(str(paths["emulator"]))
+    version = tuple(map(int, driver.version.split(".")))
+    too_new = [probe for probe in table if probes.needed_driver(probe) > version]
+    table = [probe for probe in table if probes.needed_driver(probe) <= version]
+
+    def run(side, name, options=""):
+        def tell(done):
+            if done % 512 == 0:
+                progress.say(f"probes on the {name}: {done} of {len(table)}")
+
+        side.use()
+        return list(probes.run_all(side, table, quick, options, tell))
+
+    progress.say(f"probes: {len(table)}; kvc's kernels have {len(emitted)} opcodes")
+    name = "device" if arguments.device == "cuda" else "emulator in another order"
+    got = run(driver, name, "" if arguments.device == "cuda" else _OTHER_ORDER)
+    slug = re.sub(r"[^a-z0-9]+", "-", driver.device_name.lower()).strip("-")
+    slug = slug if arguments.device == "cuda" else "emulator"
+    facts = {**about(driver), "date": time.strftime("%Y-%m-%d"), "commit": manifest["commit"]}
+    golden.save(arguments.out / f"golden-{slug}.npz", got, quick, **facts)
+    want = run(emulator, "emulator")
+    verdicts = [probes.compare(p, quick, g, w) for (p, g), (_, w) in zip(got, want)]
+    verdicts += [probes.Verdict(probe, "left out") for probe in too_new]
+    good = sum(verdict.is_good for verdict in verdicts)
+    progress.say(f"probes: {good} of {len(verdicts)} are good, {len(missing)} opcodes have none")
+    return {
+        "emitted": emitted,
+        "without_probe": missing,
+        "verdicts": [verdict.as_dict() for verdict in verdicts],
+    }
+
+
+def _check_kernels(driver, paths, manifest, arguments, progress, out_of_time):
+    device = Runtime(paths["runtime"], driver.path)
+    is_cuda = arguments.device == "cuda"
+    emulator = Runtime(paths["runtime"], str(paths["emulator"])) if is_cuda else None
+    entries = [entry for entry in manifest["programs"] if entry["checked"]]
+    folder, quick = paths["folder"], arguments.quick
+    rows = kernels.check_all(entries, folder, device, emulator, quick, out_of_time, progress.say)
+    return {"rows": [row.as_dict() for row in rows]}
+
+
+def _time(driver, paths, manifest, arguments, progress, out_of_time):
+    runtime = Runtime(paths["runtime"], driver.path)
+    driver.use()
+    try:
+        return timing.time_all(
+            driver, runtime, manifest, paths["folder"], arguments.quick, out_of_time, progress.say
+        )
+    except (CallError, DriverError) as error:
+        return {"failed": str(error)}
