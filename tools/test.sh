@@ -14,9 +14,9 @@ usage() {
 usage: tools/test.sh [--full] [--no-setup] [-h]
 
 Sets kvc up (tools/setup.sh) and runs every test with its three runners: lit
-(test/), GoogleTest (test/Unit/) and pytest (test/python/ and
-test/Emulator/witness/). Prints the tests
-that were skipped and why, those that failed, a line per suite and, last,
+(test/), GoogleTest (test/Unit/) and pytest (test/python/,
+test/Emulator/witness/ and test/Emulator/golden/). Prints the tests that were
+skipped and why, those that failed, a line per suite and, last,
 
   N passed, N failed, N skipped
 
@@ -132,14 +132,17 @@ run_python_tests() {
   PYTHONPATH="$build/python" run_pytest pytest "$root/test/python"
 }
 
-# Runs the kernels of other compilers on the emulator.
-run_witness_tests() {
-  local library="$build/lib/libkvc_emulator_cuda.so"
+# Runs the kernels of other compilers on the emulator, and compares it with what
+# devices gave.
+run_emulator_tests() {
+  local library="$build/lib/libkvc_emulator_cuda.so" name
   if [[ ! -e "$library" ]]; then
-    printf '\n== witness: left out, the emulator is not built\n'
+    printf '\n== witness, golden: left out, the emulator is not built\n'
     return 0
   fi
-  KVC_EMULATOR_LIBRARY="$library" run_pytest witness "$root/test/Emulator/witness"
+  for name in witness golden; do
+    KVC_EMULATOR_LIBRARY="$library" run_pytest "$name" "$root/test/Emulator/$name"
+  done
 }
 
 # Runs the Python tests of a folder as the suite of the given name.
@@ -166,7 +169,7 @@ main() {
   run_lit
   run_unit_tests
   run_python_tests
-  run_witness_tests
+  run_emulator_tests
   printf '\n== summary\n'
   "$python" "$root/tools/summarize_tests.py" "${suites[@]}"
 }

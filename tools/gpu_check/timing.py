@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Optional
 
 from gpu_check.kernels import random_values
-from gpu_check.runtime import SIZES, CallError, Pool, Program, tensor
+from gpu_check.runtime import SIZES, Pool, Program, tensor
 
 #: Bytes of keys and values above which a batch is left out.
 _MOST_BYTES = 9 << 30
@@ -250,7 +250,7 @@ def time_all(driver, runtime, manifest, folder, quick, out_of_time, say):
     for entry in manifest["programs"]:
         loads[entry["name"]] = time_load(runtime, entry, folder)
         say(f"load {entry['name']}: {loads[entry['name']]:.0f} ms")
-    rows, left_out = [], []
+    rows, left_out, failed = [], [], []
     first = True
     for entry in manifest["programs"]:
         if not entry["timed"]:
@@ -267,15 +267,21 @@ def time_all(driver, runtime, manifest, folder, quick, out_of_time, say):
             elif out_of_time():
                 left_out.append(f"{what}: no time left")
             else:
-                rows.append(
-                    _time_row(driver, runtime, clock, torch, entry, folder, batch, length, best, say)
-                )
+                try:
+                    times = time_decode(driver, runtime, clock, entry, folder, batch, length)
+                    peers = time_torch(torch, clock, entry, batch, length) if torch else ({}, {})
+                except RuntimeError as error:
+                    failed.append(f"{what}: {error}")
+                    say(failed[-1])
+                    continue
+                rows.append(_make_row(entry, batch, length, num_bytes, times, best, *peers, say))
     clock.release()
     return {
         "copy_GB_per_s": rates,
         "load_ms": loads,
-        "decode": [row.as_dict() for row in rows if row],
+        "decode": [row.as_dict() for row in rows],
         "left_out": left_out,
+        "not_timed": failed,
         "torch": torch.__version__ if torch else None,
     }
 
@@ -285,27 +291,19 @@ def _say_once(say, text):
     say(text)
 
 
-def _time_row(driver, runtime, clock, torch, entry, folder, batch, length, best, say):
-    try:
-        times = time_decode(driver, runtime, clock, entry, folder, batch, length)
-    except CallError as error:
-        say(f"{entry['name']} {batch} x {length}: {error}")
-        return None
-    num_bytes = 2 * batch * length * entry["kv_heads"] * entry["width"] * SIZES[entry["dtype"]]
+def _make_row(entry, batch, length, num_bytes, times, best, peers, reasons, say):
+    """Returns a Timing of kvc's times, beside the fastest of PyTorch's attentions."""
     median = statistics.median(times)
     rate = num_bytes / median / 1e6
     spread = (max(times) - min(times)) / median
-    row = Timing(
-        entry["name"], batch, length, num_bytes / 1e6, median, spread, rate, rate / best
-    )
-    if torch:
-        results, reasons = time_torch(torch, clock, entry, batch, length)
-        if results:
-            row.peer = min(results, key=lambda name: statistics.median(results[name]))
-            row.peer_time = statistics.median(results[row.peer])
-            row.ratio = row.peer_time / row.time
-        for name, reason in reasons.items():
-            _say_once(say, f"{entry['name']}: PyTorch's {name}: {reason[:100]}")
+    size = num_bytes / 1e6
+    row = Timing(entry["name"], batch, length, size, median, spread, rate, rate / best)
+    if peers:
+        row.peer = min(peers, key=lambda name: statistics.median(peers[name]))
+        row.peer_time = statistics.median(peers[row.peer])
+        row.ratio = row.peer_time / row.time
+    for name, reason in reasons.items():
+        _say_once(say, f"{entry['name']}: PyTorch's {name}: {reason[:100]}")
     peer = f", {row.peer} {row.peer_time:.3f} ms" if row.peer else ""
     say(f"{row.program} {batch} x {length}: {median:.3f} ms, {rate:.0f} GB/s{peer}")
     return row
