@@ -39,7 +39,10 @@ def _f32():
     yield from simple("cos.approx{,.ftz}.f32", "f32", angles, **bound(np.cos, 0, 2**-20.5))
     yield from simple("tanh.approx.f32", "f32", every, **bound(np.tanh, 2**-10.9))
     # Divisors from 2^-126 to 2^126, as .approx requires; quotients stay normal.
-    numbers = [("f32", dense_f32(0x30000000, 0x4F000000)), ("f32", dense_f32(0x30000000, 0x4F000000))]
+    numbers = [
+        ("f32", dense_f32(0x30000000, 0x4F000000)),
+        ("f32", dense_f32(0x30000000, 0x4F000000)),
+    ]
     yield from simple("div.{approx,full}{,.ftz}.f32", "f32", numbers, **bound(np.divide, 2**-22))
 
 

@@ -47,7 +47,9 @@ def _integers_and_floats():
             yield from simple(f"cvt.rn.bf16.{integer}", "bf16", sources, **size)
         for source in ("f16", "f32", "f64") + (("bf16",) if has_bf16 else ()):
             sources_of, size_of = _source(source)
-            yield from simple(f"cvt.{_TO_INTEGER}.{integer}.{source}", integer, sources_of, **size_of)
+            yield from simple(
+                f"cvt.{_TO_INTEGER}.{integer}.{source}", integer, sources_of, **size_of
+            )
         yield from simple(f"cvt.{_TO_INTEGER}.ftz.{integer}.f32", integer, "f32")
 
 
@@ -76,7 +78,9 @@ def _pairs():
     fp8 = "{e4m3x2,e5m2x2}"
     yield from simple(f"cvt.rn.satfinite{{,.relu}}.{fp8}.f32", "b16", "f32 f32", count=16384)
     # All f16 in the low half, others in the high one.
-    yield from simple(f"cvt.rn.satfinite{{,.relu}}.{fp8}.f16x2", "b16", [("b32", _two_f16)], **_ALL16)
+    yield from simple(
+        f"cvt.rn.satfinite{{,.relu}}.{fp8}.f16x2", "b16", [("b32", _two_f16)], **_ALL16
+    )
     every = [("b16", every16)]
     yield from simple(f"cvt.rn{{,.relu}}.f16x2.{fp8}", "b32", every, **_ALL16)
 

@@ -65,7 +65,9 @@ def from_bits(bits, dtype):
 def random_values(shape, seed, dtype):
     """Returns bits of values with variance one, the sum of four uniform ones."""
     words = random_bits(int(np.prod(shape)), seed)
-    total = sum((words >> np.uint64(16 * i) & np.uint64(0xFFFF)).astype(np.float64) for i in range(4))
+    total = sum(
+        (words >> np.uint64(16 * i) & np.uint64(0xFFFF)).astype(np.float64) for i in range(4)
+    )
     values = ((total / 65536 - 2) * np.sqrt(3)).astype(np.float32).reshape(shape)
     return to_bits(values, dtype)
 
@@ -84,8 +86,14 @@ class Problem:
         self.query_lens = [min(n, 1) for n in self.kv_lens]
         self.tokens = sum(self.query_lens)
         rows = f["kv_heads"], f["width"]
-        self.keys = [random_values((n, *rows), f"{seed} k{i}", f["dtype"]) for i, n in enumerate(self.kv_lens)]
-        self.values = [random_values((n, *rows), f"{seed} v{i}", f["dtype"]) for i, n in enumerate(self.kv_lens)]
+        self.keys = [
+            random_values((n, *rows), f"{seed} k{i}", f["dtype"])
+            for i, n in enumerate(self.kv_lens)
+        ]
+        self.values = [
+            random_values((n, *rows), f"{seed} v{i}", f["dtype"])
+            for i, n in enumerate(self.kv_lens)
+        ]
         queries = self.tokens, f["query_heads"], f["width"]
         self.queries = random_values(queries, f"{seed} q", f["dtype"])
         self.sinks = from_bits(random_values((f["query_heads"],), f"{seed} s", "f32"), "f32")

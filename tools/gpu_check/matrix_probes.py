@@ -6,7 +6,14 @@ from gpu_check.probe import THREADS, Probe
 from gpu_check.values import matrix, random_bits
 
 #: Registers of a, b and c of m16n8kK, by the bits of an element of a and K.
-_COUNTS = {(16, 8): (2, 1), (16, 16): (4, 2), (32, 4): (2, 1), (32, 8): (4, 2), (8, 16): (2, 1), (8, 32): (4, 2)}
+_COUNTS = {
+    (16, 8): (2, 1),
+    (16, 16): (4, 2),
+    (32, 4): (2, 1),
+    (32, 8): (4, 2),
+    (8, 16): (2, 1),
+    (8, 32): (4, 2),
+}
 
 
 def _mma(k, d, a, b, version="8.0", saturate=""):
@@ -68,7 +75,10 @@ def _matrix_copies():
 shr.u32 %row, %thread, 5;
 mad.lo.u32 %base, %row, 1024, %base;
 mad.lo.u32 %mine, %lane, 32, %base;"""
-    fill = "\n".join(f"st.shared.v4.b32 [%mine+{16 * i}], {{{', '.join(f'%a{4 * i + j}' for j in range(4))}}};" for i in range(2))
+    fill = "\n".join(
+        f"st.shared.v4.b32 [%mine+{16 * i}], {{{', '.join(f'%a{4 * i + j}' for j in range(4))}}};"
+        for i in range(2)
+    )
     for count in (1, 2, 4):
         for trans in ("", ".trans"):
             names = ", ".join(f"%d{i}" for i in range(count))
@@ -92,9 +102,9 @@ add.u32 %row, %base, %a8;
             zero = "mov.b32 %row, 0;\n" + "\n".join(
                 f"st.shared.v4.b32 [%mine+{16 * i}], {{%row, %row, %row, %row}};" for i in range(2)
             )
+            groups = [", ".join(f"%d{4 * i + j}" for j in range(4)) for i in range(2)]
             read = "\n".join(
-                f"ld.shared.v4.b32 {{{', '.join(f'%d{4 * i + j}' for j in range(4))}}}, [%mine+{16 * i}];"
-                for i in range(2)
+                f"ld.shared.v4.b32 {{{group}}}, [%mine+{16 * i}];" for i, group in enumerate(groups)
             )
             body = f"""{place}
 {zero}

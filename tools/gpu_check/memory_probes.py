@@ -5,7 +5,22 @@ import numpy as np
 from gpu_check.probe import THREADS, Probe
 from gpu_check.values import below, make, random_bits
 
-_TYPES = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
+_TYPES = (
+    "b8",
+    "u8",
+    "s8",
+    "b16",
+    "u16",
+    "s16",
+    "b32",
+    "u32",
+    "s32",
+    "f32",
+    "b64",
+    "u64",
+    "s64",
+    "f64",
+)
 
 
 def _bytes(kind):
@@ -104,9 +119,10 @@ def _other_spaces():
     for kind in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"):
         opcode = f"ld.param.{kind}"
         # The addresses of a probe's arrays differ from run to run, their offsets do not.
-        body = f"""ld.param.{kind} %raw, [in0];
-ld.param.b64 %whole, [in0];
-{"cvt.u32.u64 %part, %whole; sub.u32 %d0, %raw, %part;" if "32" in kind else "sub.u64 %d0, %raw, %whole;"}"""
+        minus = "sub.u64 %d0, %raw, %whole;"
+        if "32" in kind:
+            minus = "cvt.u32.u64 %part, %whole;\nsub.u32 %d0, %raw, %part;"
+        body = f"ld.param.{kind} %raw, [in0];\nld.param.b64 %whole, [in0];\n{minus}"
         bits = kind[1:]
         declarations = f".reg .b{bits} %raw; .reg .b64 %whole; .reg .b32 %part;"
         also = ("ld.param.b64",)
@@ -169,7 +185,8 @@ ld.shared.b32 %d0, [%mine];"""
         ("b32",),
         ("b32",),
         body,
-        declarations=".shared .align 16 .b8 data[512];\n.reg .b64 %generic; .reg .b32 %other, %mine;",
+        declarations=".shared .align 16 .b8 data[512];\n"
+        ".reg .b64 %generic; .reg .b32 %other, %mine;",
         count=512,
     )
 
@@ -186,9 +203,7 @@ def _copies():
                 "ignored": ("b32", "pred"),
             }[how]
             words = size // 4
-            loads = "\n".join(
-                f"ld.shared.b32 %d{i}, [%other+{4 * i}];" for i in range(words)
-            )
+            loads = "\n".join(f"ld.shared.b32 %d{i}, [%other+{4 * i}];" for i in range(words))
             for group in ("wait_group 0", "wait_all"):
                 commit = "cp.async.commit_group;" if group != "wait_all" else ""
                 body = f"""mov.u32 %shared, data;

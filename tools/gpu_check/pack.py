@@ -64,7 +64,12 @@ def pack_libraries(folder, build, compiler):
     objects = build / "lib" / "Emulator" / "Driver" / "CMakeFiles" / "KVCEmulatorDriver.dir"
     whole = ["-Wl,--whole-archive", "{}", "-Wl,--no-whole-archive"]
     link = [compiler, "-shared", "-static-libstdc++", "-static-libgcc", "-Wl,-Bsymbolic"]
-    link += ["-Wl,--gc-sections", "-Wl,--exclude-libs,libstdc++.a:libgcc.a:libgcc_eh.a", "-s", "-pthread"]
+    link += [
+        "-Wl,--gc-sections",
+        "-Wl,--exclude-libs,libstdc++.a:libgcc.a:libgcc_eh.a",
+        "-s",
+        "-pthread",
+    ]
     static = build / "lib" / "libkvc_rt.a"
     run(*link, "-o", libraries / "libkvc_rt.so", *(w.format(static) for w in whole), "-ldl")
     emulator = build / "lib" / "libKVCEmulator.a"

@@ -108,7 +108,9 @@ class Probe:
             if i in self.raw_sources:
                 continue
             bits = values.BITS[self.kind(i)]
-            lines.append(f"mad.wide.u32 %address, %index, {max(bits // 8, 4 if bits == 1 else 1)}, %in{i};")
+            lines.append(
+                f"mad.wide.u32 %address, %index, {max(bits // 8, 4 if bits == 1 else 1)}, %in{i};"
+            )
             lines.append(f"ld.global.{_STORED[bits]} %a{i}, [%address];")
             if bits == 1:
                 lines.append(f"setp.ne.u32 %pa{i}, %a{i}, 0;")
@@ -119,7 +121,9 @@ class Probe:
             bits = values.BITS[kind]
             if bits == 1:
                 lines.append(f"selp.u32 %d{i}, 1, 0, %pd{i};")
-            lines.append(f"mad.wide.u32 %address, %index, {4 if bits == 1 else bits // 8}, %out{i};")
+            lines.append(
+                f"mad.wide.u32 %address, %index, {4 if bits == 1 else bits // 8}, %out{i};"
+            )
             lines.append(f"st.global.{_STORED[bits]} [%address], %d{i};")
         return "\n".join([*lines, "ret;", "}", ""])
 

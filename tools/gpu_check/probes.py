@@ -223,8 +223,8 @@ def _compare_approximation(probe, quick, got, want, verdict, names, places):
             place = int(share.argmax())
             verdict.status = "differs"
             verdict.text = (
-                f"{name}: f({arguments[0][place]:.9g}) = {value[place]:.9g}, not {exact[place]:.9g}: "
-                f"{shares[-1]:.3g} times what is allowed"
+                f"{name}: f({arguments[0][place]:.9g}) = {value[place]:.9g}, "
+                f"not {exact[place]:.9g}: {shares[-1]:.3g} times what is allowed"
             )
     verdict.max_error = tuple(shares)
     one, other = as_floats(got[0], kind), as_floats(want[0], kind)
@@ -233,7 +233,9 @@ def _compare_approximation(probe, quick, got, want, verdict, names, places):
     if bad.any() and verdict.status == "equal":
         place = int(np.flatnonzero(bad)[0])
         verdict.status = "differs"
-        verdict.text = f"f({arguments[0][place]:.9g}): {names[0]} {one[place]}, {names[1]} {other[place]}"
+        verdict.text = (
+            f"f({arguments[0][place]:.9g}): {names[0]} {one[place]}, {names[1]} {other[place]}"
+        )
     finite = np.isfinite(one) & np.isfinite(other)
     distance = np.abs(_ordered(got[0][finite], kind) - _ordered(want[0][finite], kind))
     bounds = [0, 1, 2, 4, 8, 16]

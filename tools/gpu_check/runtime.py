@@ -277,5 +277,3 @@ def tensor(address, shape, dtype):
         result.shape[axis], result.strides[axis] = shape[axis], stride
         stride *= shape[axis]
     return result
-
-

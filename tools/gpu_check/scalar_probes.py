@@ -27,8 +27,12 @@ def _floats():
     yield from simple("{min,max}.f64", "f64", "f64 f64")
     yield from simple("copysign.f32", "f32", "f32 f32")
     yield from simple("copysign.f64", "f64", "f64 f64")
-    yield from simple("testp.{finite,infinite,number,notanumber,normal,subnormal}.f32", "pred", "f32")
-    yield from simple("testp.{finite,infinite,number,notanumber,normal,subnormal}.f64", "pred", "f64")
+    yield from simple(
+        "testp.{finite,infinite,number,notanumber,normal,subnormal}.f32", "pred", "f32"
+    )
+    yield from simple(
+        "testp.{finite,infinite,number,notanumber,normal,subnormal}.f64", "pred", "f64"
+    )
 
 
 def _halves():
@@ -94,7 +98,13 @@ def _bits():
     for table in (0x96, 0xE8, 0xEA, 0x6C, 0xF8, 0xCA, 0x01, 0x80):
         operands, label = f"d0, a0, a1, a2, {table}", f" {table:#04x}"
         yield from simple("lop3.b32", "b32", "b32 b32 b32", operands, label=label)
-    yield from simple("lop3.{or,and}.b32", "b32 pred", "b32 b32 b32 pred", "d0|pd1, a0, a1, a2, 0xEA, pa3", version="8.2")
+    yield from simple(
+        "lop3.{or,and}.b32",
+        "b32 pred",
+        "b32 b32 b32 pred",
+        "d0|pd1, a0, a1, a2, 0xEA, pa3",
+        version="8.2",
+    )
     yield from simple("prmt.b32{,.f4e,.b4e,.rc8,.ecl,.ecr,.rc16}", "b32", "b32 b32 b32")
 
 
@@ -109,9 +119,15 @@ def _comparisons():
         yield from simple(f"setp.{_FLOAT_COMPARISONS}.{t}", "pred", f"{t} {t}")
     yield from simple(f"setp.{_FLOAT_COMPARISONS}.ftz.f32", "pred", "f32 f32")
     for t in ("f16x2", "bf16x2"):
-        yield from simple(f"setp.{_FLOAT_COMPARISONS}.{t}", "pred pred", f"{t} {t}", "pd0|pd1, a0, a1")
-    yield from simple("setp.lt.{and,or,xor}.s32", "pred pred", "s32 s32 pred", "pd0|pd1, a0, a1, pa2")
-    yield from simple("setp.lt.{and,or,xor}.f32", "pred pred", "f32 f32 pred", "pd0|pd1, a0, a1, pa2")
+        yield from simple(
+            f"setp.{_FLOAT_COMPARISONS}.{t}", "pred pred", f"{t} {t}", "pd0|pd1, a0, a1"
+        )
+    yield from simple(
+        "setp.lt.{and,or,xor}.s32", "pred pred", "s32 s32 pred", "pd0|pd1, a0, a1, pa2"
+    )
+    yield from simple(
+        "setp.lt.{and,or,xor}.f32", "pred pred", "f32 f32 pred", "pd0|pd1, a0, a1, pa2"
+    )
     for t in ("s32", "u32", "f32", "f64"):
         comparisons = _FLOAT_COMPARISONS if t[0] == "f" else _COMPARISONS
         yield from simple(f"set.{comparisons}.{{u32,f32}}.{t}", "b32", f"{t} {t}")
@@ -192,13 +208,17 @@ st.global.u32 [%address], %d0;"""
         raw_results=frozenset([0]),
         count=512,
     )
-    yield Probe("exit by some lanes", ("exit",), ("u32",), ("pred",), (
-        "mad.wide.u32 %address, %index, 4, %out0;\n" + body.replace("ret;", "exit;")
-    ), raw_results=frozenset([0]), count=512)
+    yield Probe(
+        "exit by some lanes",
+        ("exit",),
+        ("u32",),
+        ("pred",),
+        ("mad.wide.u32 %address, %index, 4, %out0;\n" + body.replace("ret;", "exit;")),
+        raw_results=frozenset([0]),
+        count=512,
+    )
 
 
 def probes():
     for table in (_floats, _halves, _integers, _bits, _comparisons, _selections, _moves, _control):
         yield from table()
-
-

@@ -41,12 +41,17 @@ def _describe_probes(stage):
     verdicts = stage["verdicts"]
     for verdict in verdicts:
         families[verdict["opcodes"][0].split(".")[0]][verdict["status"]] += 1
-    rows = [[name, sum(f.values()), *(f[c] for c in columns)] for name, f in sorted(families.items())]
+    rows = [
+        [name, sum(f.values()), *(f[c] for c in columns)] for name, f in sorted(families.items())
+    ]
     total = [sum(row[i] for row in rows) for i in range(1, 7)]
     lines = table(["instruction", "probes", "same bits", *columns[1:]], rows + [["all", *total]])
     approximations = [v for v in verdicts if "max_error" in v]
     if approximations:
-        lines += ["", "Approximations: results by their distance in ulps, and the largest error as a"]
+        lines += [
+            "",
+            "Approximations: results by their distance in ulps, and the largest error as a",
+        ]
         lines += ["share of what PTX allows:"]
         header = ["instruction", "0", "1", "2", "to 4", "to 8", "to 16", "more", "max ulp"]
         lines += table(

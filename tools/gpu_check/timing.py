@@ -233,8 +233,6 @@ def time_torch(torch, clock, entry, batch, length):
                     results[name] = clock.measure(call)
             except (RuntimeError, TypeError) as error:
                 reasons[name] = str(error).strip().splitlines()[0]
-    del q, k, v
-    torch.cuda.empty_cache()
     return results, reasons
 
 
@@ -251,30 +249,27 @@ def time_all(driver, runtime, manifest, folder, quick, out_of_time, say):
         loads[entry["name"]] = time_load(runtime, entry, folder)
         say(f"load {entry['name']}: {loads[entry['name']]:.0f} ms")
     rows, left_out, failed = [], [], []
-    first = True
-    for entry in manifest["programs"]:
-        if not entry["timed"]:
+    for entry, batch, length in _choose(manifest, quick):
+        what = f"{entry['name']} {batch} x {length}"
+        elements = 2 * batch * length * entry["kv_heads"] * entry["width"]
+        num_bytes = elements * SIZES[entry["dtype"]]
+        room = driver.free_bytes // (3 if torch else 2)
+        if num_bytes > min(_MOST_BYTES, room):
+            left_out.append(f"{what}: {num_bytes / 1e9:.1f} GB")
             continue
-        choice = _BATCHES if first and not quick else _FEW_BATCHES
-        first = False
-        for batch, length in choice:
-            what = f"{entry['name']} {batch} x {length}"
-            heads, width = entry["kv_heads"], entry["width"]
-            num_bytes = 2 * batch * length * heads * width * SIZES[entry["dtype"]]
-            room = driver.free_bytes // (3 if torch else 2)
-            if num_bytes > min(_MOST_BYTES, room):
-                left_out.append(f"{what}: {num_bytes / 1e9:.1f} GB")
-            elif out_of_time():
-                left_out.append(f"{what}: no time left")
-            else:
-                try:
-                    times = time_decode(driver, runtime, clock, entry, folder, batch, length)
-                    peers = time_torch(torch, clock, entry, batch, length) if torch else ({}, {})
-                except RuntimeError as error:
-                    failed.append(f"{what}: {error}")
-                    say(failed[-1])
-                    continue
-                rows.append(_make_row(entry, batch, length, num_bytes, times, best, *peers, say))
+        if out_of_time():
+            left_out.append(f"{what}: no time left")
+            continue
+        try:
+            times = time_decode(driver, runtime, clock, entry, folder, batch, length)
+            peers = time_torch(torch, clock, entry, batch, length) if torch else ({}, {})
+            if torch:
+                torch.cuda.empty_cache()
+        except RuntimeError as error:
+            failed.append(f"{what}: {error}")
+            say(failed[-1])
+            continue
+        rows.append(_make_row(entry, batch, length, num_bytes, times, best, *peers, say))
     clock.release()
     return {
         "copy_GB_per_s": rates,
@@ -284,6 +279,16 @@ def time_all(driver, runtime, manifest, folder, quick, out_of_time, say):
         "not_timed": failed,
         "torch": torch.__version__ if torch else None,
     }
+
+
+def _choose(manifest, quick):
+    """Returns programs with batches and lengths: many of the first, few of the others."""
+    timed = [entry for entry in manifest["programs"] if entry["timed"]]
+    return [
+        (entry, *size)
+        for i, entry in enumerate(timed)
+        for size in (_FEW_BATCHES if i or quick else _BATCHES)
+    ]
 
 
 @lru_cache(maxsize=None)

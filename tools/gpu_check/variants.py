@@ -47,9 +47,7 @@ class Variant:
         lines = []
         if self.append:
             inputs += [f"%k: {new}", f"%v: {new}"]
-            lines.append(
-                f"  kvc.append %cache[k: %k, v: %v] at %batch : !cache, {new}, {new}"
-            )
+            lines.append(f"  kvc.append %cache[k: %k, v: %v] at %batch : !cache, {new}, {new}")
         if self.sinks:
             inputs.append(f"%sinks: {sinks}")
         inputs += ["%cache: !cache", "%batch: !kvc.batch"]

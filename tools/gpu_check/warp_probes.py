@@ -25,9 +25,13 @@ def _few(limit):
 def _shuffles():
     for mode in ("up", "down", "bfly", "idx"):
         opcode = f"shfl.sync.{mode}.b32"
-        yield from simple(opcode, "b32 pred", ["b32", _LANE], "d0|pd1, a0, a1, 31, -1", label=" lane")
+        yield from simple(
+            opcode, "b32 pred", ["b32", _LANE], "d0|pd1, a0, a1, 31, -1", label=" lane"
+        )
         sources = ["b32", _LANE, ("b32", _clamp)]
-        yield from simple(opcode, "b32 pred", sources, "d0|pd1, a0, a1, a2, -1", label=" lane, clamp")
+        yield from simple(
+            opcode, "b32 pred", sources, "d0|pd1, a0, a1, a2, -1", label=" lane, clamp"
+        )
         for lane in (1, 2, 4, 8, 16):
             clamp = 0 if mode == "up" else 31
             operands = f"d0, a0, {lane}, {clamp}, -1"
@@ -60,12 +64,13 @@ bar.warp.sync -1;"""
 
 def _reductions():
     for t in ("s32", "u32"):
-        yield from simple(f"redux.sync.{{add,min,max}}.{t}", "b32", "b32", "d0, a0, -1", label=" all")
+        yield from simple(
+            f"redux.sync.{{add,min,max}}.{t}", "b32", "b32", "d0, a0, -1", label=" all"
+        )
     yield from simple("redux.sync.{and,or,xor}.b32", "b32", "b32", "d0, a0, -1", label=" all")
-    for opcode in (
-        [f"redux.sync.{op}.{t}" for op in ("add", "min", "max") for t in ("s32", "u32")]
-        + [f"redux.sync.{op}.b32" for op in ("and", "or", "xor")]
-    ):
+    for opcode in [
+        f"redux.sync.{op}.{t}" for op in ("add", "min", "max") for t in ("s32", "u32")
+    ] + [f"redux.sync.{op}.b32" for op in ("and", "or", "xor")]:
         line = f"{opcode} %d0, %a0, %members;"
         yield _some_lanes(f"{opcode} some", opcode, ("b32",), ("b32", "b32"), line)
 
@@ -136,16 +141,25 @@ shl.b32 %other, %other, 2;
 add.u32 %other, %shared, %other;
 ld.shared.b32 %d0, [%other];"""
     declarations = ".shared .align 16 .b8 data[512];\n.reg .b32 %shared, %mine, %other;"
-    yield Probe("bar.warp.sync", ("bar.warp.sync",), ("b32",), ("b32",), body, declarations=declarations)
+    yield Probe(
+        "bar.warp.sync", ("bar.warp.sync",), ("b32",), ("b32",), body, declarations=declarations
+    )
     for opcode in ("bar.sync", "barrier.sync", "bar.cta.sync", "barrier.cta.sync"):
-        block = body.replace("bar.warp.sync -1;", f"{opcode} 0;").replace("%thread, 13", "%thread, 93")
+        block = body.replace("bar.warp.sync -1;", f"{opcode} 0;").replace(
+            "%thread, 13", "%thread, 93"
+        )
         yield Probe(opcode, (opcode,), ("b32",), ("b32",), block, declarations=declarations)
     for mode, kind in (("popc.u32", "b32"), ("and.pred", "pred"), ("or.pred", "pred")):
         opcode = f"barrier.cta.red.{mode}"
         result = "%pd0" if kind == "pred" else "%d0"
         body = f"setp.ne.u32 %vote, %a0, 0;\n{opcode} {result}, 0, %vote;"
         yield Probe(
-            opcode, (opcode,), (kind,), (("b32", below(128)),), body, declarations=".reg .pred %vote;"
+            opcode,
+            (opcode,),
+            (kind,),
+            (("b32", below(128)),),
+            body,
+            declarations=".reg .pred %vote;",
         )
 
 
