@@ -6,11 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-try:
-    from gpu_check import reference  # in a pack
-except ImportError:
-    import reference  # test/python
-
+from gpu_check import reference  # test/python/reference.py, which a pack has here
 from gpu_check.runtime import SIZES, Batch, CallError, Pool, Program, tensor
 from gpu_check.values import random_bits
 
