@@ -24,6 +24,25 @@ void kvc::emu::fillAddresses(Access &access, const Warp &warp, Row base, bool is
     for (int l = 0; l < 32; ++l)
       access.addresses[l] = uint32_t(row[l] + uint32_t(offset));
   }
+  uint64_t differences = 0;
+  for (uint64_t l = 0; l < 32; ++l)
+    differences |= access.addresses[l] ^ (access.addresses[0] + l * access.size);
+  access.isDense = access.mask == kAllLanes && differences == 0;
+}
+
+/// Fills the pointers of a dense access whose bytes start at `begin`.
+static uint32_t fillPointers(const Access &access, uint8_t *begin,
+                             uint8_t *pointers[32]) {
+  for (uint32_t l = 0; l < 32; ++l)
+    pointers[l] = begin + l * access.size;
+  return kAllLanes;
+}
+
+/// Whether a dense access is aligned and lies in `size` bytes from `begin` on.
+static bool isDenseWithin(const Access &access, uint64_t begin, uint64_t size) {
+  uint64_t offset = access.addresses[0] - begin, length = 32 * uint64_t(access.size);
+  return access.isDense && !(access.addresses[0] & (access.size - 1)) &&
+         offset <= size && length <= size - offset;
 }
 
 static const char *getVerb(AccessKind kind) {
@@ -38,8 +57,8 @@ static const char *getVerb(AccessKind kind) {
 /// Reports lanes whose address is no multiple of the size; returns the others.
 static uint32_t checkAlignment(Warp &warp, const Access &access) {
   uint64_t misaligned = 0;
-  for (int l = 0; l < 32; ++l)
-    misaligned |= isActive(access.mask, l) ? access.addresses[l] : 0;
+  for (uint32_t l = 0; l < 32; ++l)
+    misaligned |= access.addresses[l] & (0 - uint64_t(access.mask >> l & 1));
   if (!(misaligned & (access.size - 1)))
     return access.mask;
   uint32_t aligned = 0;
@@ -86,9 +105,10 @@ static std::string describeNearest(const Memory &memory, uint64_t address) {
 uint32_t kvc::emu::locateGlobal(Warp &warp, const Access &access,
                                 uint8_t *pointers[32]) {
   Launch &launch = *warp.launch;
-  uint32_t mask = checkAlignment(warp, access);
   Memory::Allocation &known = launch.allocations[warp.pc];
-  uint32_t valid = 0;
+  if (isDenseWithin(access, known.begin, known.end - known.begin))
+    return fillPointers(access, Memory::getBytes(access.addresses[0]), pointers);
+  uint32_t mask = checkAlignment(warp, access), valid = 0;
   for (int l = 0; l < 32; ++l) {
     if (!isActive(mask, l))
       continue;
@@ -114,6 +134,8 @@ static uint32_t resolveGlobal(Warp &warp, const Access &access,
   uint32_t valid = locateGlobal(warp, access, pointers);
   if (launch.options.check)
     checkGlobalOrder(warp, access, valid);
+  else if (access.kind != AccessKind::Load && access.isDense && valid == kAllLanes)
+    launch.memory.markWritten(access.addresses[0], 32 * uint64_t(access.size));
   else if (access.kind != AccessKind::Load)
     for (int l = 0; l < 32; ++l)
       if (isActive(valid, l))
@@ -128,6 +150,11 @@ static uint32_t resolveGlobal(Warp &warp, const Access &access,
 uint32_t kvc::emu::locateShared(Warp &warp, const Access &access,
                                 uint8_t *pointers[32]) {
   Launch &launch = *warp.launch;
+  if (isDenseWithin(access, kSharedStart, launch.sharedBytes))
+    return fillPointers(access,
+                        warp.block->shared.data() +
+                            (access.addresses[0] - kSharedStart),
+                        pointers);
   uint32_t mask = checkAlignment(warp, access), valid = 0;
   for (int l = 0; l < 32; ++l) {
     if (!isActive(mask, l))
@@ -244,7 +271,13 @@ uint32_t kvc::emu::resolve(Warp &warp, Space space, const Access &access,
                            uint8_t *pointers[32]) {
   if (space != Space::Generic)
     return resolveInSpace(warp, space, access, pointers);
-  // Lanes may be in different windows, though they hardly ever are.
+  // Lanes may be in different windows, though they hardly ever are. Those of the
+  // windows have their top bit set, which no address of a process has.
+  uint64_t all = 0;
+  for (uint32_t l = 0; l < 32; ++l)
+    all |= access.addresses[l] & (0 - uint64_t(access.mask >> l & 1));
+  if (!(all >> 63))
+    return resolveInSpace(warp, Space::Global, access, pointers);
   static constexpr std::pair<uint64_t, Space> kWindows[] = {
       {kSharedWindow, Space::Shared},
       {kLocalWindow, Space::Local},
@@ -259,6 +292,7 @@ uint32_t kvc::emu::resolve(Warp &warp, Space space, const Access &access,
       part.mask |= 1u << l;
       part.addresses[l] = access.addresses[l] - window;
     }
+    part.isDense &= part.mask == kAllLanes;
     rest &= ~part.mask;
     if (part.mask)
       valid |= resolveInSpace(warp, windowSpace, part, pointers);
@@ -266,6 +300,7 @@ uint32_t kvc::emu::resolve(Warp &warp, Space space, const Access &access,
   if (rest) {
     Access part = access;
     part.mask = rest;
+    part.isDense &= rest == kAllLanes;
     valid |= resolveInSpace(warp, Space::Global, part, pointers);
   }
   return valid;
@@ -276,20 +311,24 @@ uint32_t kvc::emu::resolve(Warp &warp, Space space, const Access &access,
 //===----------------------------------------------------------------------===//
 
 void kvc::emu::countGlobal(GlobalTraffic &traffic, const Access &access) {
-  // Addresses mostly rise with the lanes; then one look back is enough.
+  traffic.requests += 1;
+  traffic.bytes += uint64_t(__builtin_popcount(access.mask)) * access.size;
+  if (access.isDense) {
+    uint64_t begin = access.addresses[0], length = 32 * uint64_t(access.size);
+    traffic.sectors += (begin + length - 1) / 32 - begin / 32 + 1;
+    traffic.needed += length / 32;
+    return;
+  }
   uint64_t sectors[64], unique[32];
   unsigned numSectors = 0, numUnique = 0;
   auto add = [](uint64_t *list, unsigned &count, uint64_t value) {
-    if (count && list[count - 1] == value)
-      return;
     for (unsigned i = count; i-- > 0;)
       if (list[i] == value)
         return;
     list[count++] = value;
   };
-  for (int l = 0; l < 32; ++l) {
-    if (!isActive(access.mask, l))
-      continue;
+  for (uint32_t lanes = access.mask; lanes; lanes &= lanes - 1) {
+    int l = __builtin_ctz(lanes);
     uint64_t first = access.addresses[l] / 32;
     add(sectors, numSectors, first);
     uint64_t last = (access.addresses[l] + access.size - 1) / 32;
@@ -297,8 +336,6 @@ void kvc::emu::countGlobal(GlobalTraffic &traffic, const Access &access) {
       add(sectors, numSectors, last);
     add(unique, numUnique, access.addresses[l]);
   }
-  traffic.requests += 1;
-  traffic.bytes += uint64_t(__builtin_popcount(access.mask)) * access.size;
   traffic.sectors += numSectors;
   traffic.needed += (uint64_t(numUnique) * access.size + 31) / 32;
 }
@@ -307,9 +344,16 @@ void kvc::emu::countShared(SharedTraffic &traffic, const Access &access) {
   // 4 bytes and fewer: all lanes at once; 8: halves; 16: quarters of the warp.
   unsigned lanesPerPass = access.size <= 4 ? 32 : access.size == 8 ? 16 : 8;
   unsigned wordsPerLane = std::max(1u, access.size / 4);
-  uint64_t wavefronts = 0, needed = 0;
+  traffic.requests += 1;
+  traffic.bytes += uint64_t(__builtin_popcount(access.mask)) * access.size;
+  if (access.isDense && access.addresses[0] % 4 == 0) {
+    traffic.wavefronts += 32 / lanesPerPass;
+    traffic.needed += 32 / lanesPerPass;
+    return;
+  }
   for (unsigned first = 0; first < 32; first += lanesPerPass) {
-    uint32_t words[32][8];
+    // The words that a bank has to give, one after another.
+    uint32_t words[32][32];
     uint8_t counts[32] = {};
     unsigned most = 0;
     for (unsigned l = first; l < first + lanesPerPass; ++l) {
@@ -319,21 +363,16 @@ void kvc::emu::countShared(SharedTraffic &traffic, const Access &access) {
       for (unsigned i = 0; i < wordsPerLane; ++i, ++word) {
         unsigned bank = word % 32, count = counts[bank];
         bool isKnown = false;
-        for (unsigned k = 0; k < std::min(count, 8u) && !isKnown; ++k)
+        for (unsigned k = count; k-- > 0 && !isKnown;)
           isKnown = words[bank][k] == word;
         if (isKnown)
           continue;
-        if (count < 8)
-          words[bank][count] = word;
+        words[bank][count] = word;
         counts[bank] = uint8_t(count + 1);
         most = std::max(most, count + 1);
       }
     }
-    wavefronts += most;
-    needed += most > 0;
+    traffic.wavefronts += most;
+    traffic.needed += most > 0;
   }
-  traffic.requests += 1;
-  traffic.bytes += uint64_t(__builtin_popcount(access.mask)) * access.size;
-  traffic.wavefronts += wavefronts;
-  traffic.needed += needed;
 }

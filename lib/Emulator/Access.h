@@ -17,22 +17,8 @@
 
 namespace kvc::emu {
 
-enum class AccessKind : uint8_t { Load, Store, Atomic };
-
-/// An access of the lanes in `mask`, of `size` bytes each, a power of two.
-struct Access {
-  AccessKind kind = AccessKind::Load;
-  /// Volatile, relaxed, acquire, release, or atomic: no race with another such.
-  bool isStrong = false;
-  uint32_t mask = 0;
-  uint32_t size = 0;
-  /// Bytes that matter, from bit 0 on; of others it is not asked whether they were
-  /// written.
-  uint32_t usedBytes = ~0u;
-  uint64_t addresses[32];
-};
-
-/// Fills the addresses of an access: base row plus offset.
+/// Fills the addresses of an access, whose other fields are set: base row plus
+/// offset.
 void fillAddresses(Access &access, const Warp &warp, Row base, bool isWide,
                    int64_t offset);
 
@@ -51,18 +37,24 @@ void countGlobal(GlobalTraffic &traffic, const Access &access);
 void countShared(SharedTraffic &traffic, const Access &access);
 
 //===----------------------------------------------------------------------===//
-// Order; see Races.cpp
+// Races; see Order.cpp
 //===----------------------------------------------------------------------===//
 
-/// Looks at an access to global memory whose bytes exist.
+/// Looks at an access to global memory whose bytes exist: for races, bytes never
+/// written, and copies in flight.
 void checkGlobalOrder(Warp &warp, const Access &access, uint32_t mask);
-/// The same of shared memory, of one lane: also for bytes never written, and for
-/// copies in flight.
+/// The same of shared memory.
 void checkSharedOrder(Warp &warp, const Access &access, uint32_t mask);
 
-/// Marks the destination of a copy as in flight, and as done.
-void startSharedCopy(Warp &warp, uint32_t lane, uint32_t address, uint32_t size);
-void finishSharedCopy(Warp &warp, uint32_t lane, uint32_t address, uint32_t size);
+/// A copy reads its source, and writes its destination, at any time between.
+void startGlobalCopy(Warp &warp, const Access &source, uint32_t mask);
+void finishGlobalCopy(Warp &warp, const Access &source, uint32_t mask);
+void startSharedCopy(Warp &warp, const Access &destination, uint32_t mask);
+void finishSharedCopy(Warp &warp, const Access &destination, uint32_t mask);
+
+//===----------------------------------------------------------------------===//
+// Order; see Order.cpp
+//===----------------------------------------------------------------------===//
 
 /// The lanes of a warp synchronise.
 void synchroniseWarp(Warp &warp);
@@ -72,6 +64,9 @@ void executeFence(Warp &warp);
 void synchroniseByAddress(Warp &warp, Space space, uint64_t address, bool reads,
                           bool writes, bool acquires, bool releases);
 void updateSyncedPhase(Warp &warp);
+/// Whether accesses of a warp of the launch at `phase` are done before those that
+/// `warp` makes now.
+bool isOrdered(const Warp &warp, uint32_t other, uint32_t phase);
 
 } // namespace kvc::emu
 

@@ -25,44 +25,50 @@ static void performCopy(Warp &warp, Copy &copy, uint32_t lanes) {
   if (!lanes)
     return;
   copy.undone &= ~lanes;
-  uint32_t pc = warp.pc;
-  warp.pc = copy.pc; // whose line a report names
-  Access access;
-  for (int l = 0; l < 32; ++l) {
-    if (!isActive(lanes, l))
-      continue;
+  uint8_t *shared = warp.block->shared.data() - kSharedStart;
+  const Access &source = copy.source, &destination = copy.destination;
+  if (lanes == kAllLanes && copy.whole == kAllLanes && source.isDense &&
+      destination.isDense) {
+    std::memcpy(shared + destination.addresses[0],
+                Memory::getBytes(source.addresses[0]), 32 * size_t(source.size));
+    return;
+  }
+  for (; lanes; lanes &= lanes - 1) {
+    int l = __builtin_ctz(lanes);
     uint32_t size = copy.sourceSizes[l];
-    uint8_t *to = warp.block->shared.data() + (copy.destinations[l] - kSharedStart);
+    uint8_t *to = shared + destination.addresses[l];
     if (size)
-      std::memcpy(to, Memory::getBytes(copy.sources[l]), size);
-    std::memset(to + size, 0, copy.size - size);
+      std::memcpy(to, Memory::getBytes(source.addresses[l]), size);
+    std::memset(to + size, 0, destination.size - size);
   }
-  if (warp.launch->options.check) {
-    for (uint32_t size : {16u, 8u, 4u, 2u, 1u}) {
-      // A source of odd size is looked at in pieces.
-      access.size = size;
-      access.mask = 0;
-      for (int l = 0; l < 32; ++l) {
-        if (!isActive(lanes, l) || !(copy.sourceSizes[l] & size))
-          continue;
-        access.mask |= 1u << l;
-        access.addresses[l] =
-            copy.sources[l] + (copy.sourceSizes[l] & ~(2 * size - 1));
-      }
-      if (access.mask)
-        checkGlobalOrder(warp, access, access.mask);
-    }
+}
+
+/// Calls `visit(source, lanes)` for the sources of some lanes, all of which are of
+/// one size.
+template <class Visit>
+static void visitSources(const Copy &copy, uint32_t lanes, Visit visit) {
+  if (lanes & copy.whole)
+    visit(copy.source, lanes & copy.whole);
+  for (lanes &= ~copy.whole; lanes; lanes &= lanes - 1) {
+    int l = __builtin_ctz(lanes);
+    Access one = copy.source;
+    one.size = copy.sourceSizes[l];
+    one.mask = 1u << l;
+    if (one.size)
+      visit(one, one.mask);
   }
-  warp.pc = pc;
 }
 
 /// The lanes have waited for the copy.
 static void finishCopy(Warp &warp, Copy &copy, uint32_t lanes) {
+  lanes &= copy.lanes;
   performCopy(warp, copy, lanes);
-  if (warp.launch->options.check)
-    for (int l = 0; l < 32; ++l)
-      if (isActive(lanes & copy.lanes, l))
-        finishSharedCopy(warp, l, copy.destinations[l], copy.size);
+  if (warp.launch->options.check) {
+    finishSharedCopy(warp, copy.destination, lanes);
+    visitSources(copy, lanes, [&](const Access &source, uint32_t mask) {
+      finishGlobalCopy(warp, source, mask);
+    });
+  }
   copy.lanes &= ~lanes;
 }
 
@@ -104,45 +110,70 @@ namespace {
 enum : uint32_t { kWholeSource, kSourceSize, kIgnoreSource };
 enum : uint8_t { kWideSource = 2 };
 
+/// The lanes whose source exists, of those with one.
+uint32_t locateSources(Warp &warp, const Copy &copy, uint32_t partial) {
+  uint8_t *from[32];
+  uint32_t valid = copy.source.mask ? locateGlobal(warp, copy.source, from) : 0;
+  for (; partial; partial &= partial - 1) {
+    int l = __builtin_ctz(partial);
+    // The address is a multiple of the whole size, though less is read.
+    Access one = copy.source;
+    one.mask = 1u << l;
+    one.isDense = false;
+    one.size = 1;
+    bool isAligned = one.addresses[l] % copy.source.size == 0;
+    if (!isAligned)
+      warp.launch->report(warp, ReportKind::Misaligned, l, one.addresses[l],
+                          "copy of " + std::to_string(copy.source.size) +
+                              " bytes from " + toHex(one.addresses[l]) +
+                              ", which is no multiple");
+    bool isThere = locateGlobal(warp, one, from);
+    one.addresses[l] += copy.sourceSizes[l] - 1;
+    if (isThere && isAligned && locateGlobal(warp, one, from))
+      valid |= 1u << l;
+  }
+  return valid;
+}
+
 void executeCopy(Warp &warp, const Ins &ins, uint32_t mask) {
   Launch &launch = *warp.launch;
-  Copy copy;
-  copy.size = ins.count;
+  warp.copies.emplace_back();
+  Copy &copy = warp.copies.back();
   copy.pc = warp.pc;
   copy.line = ins.line;
-
-  Access destination;
+  Access &destination = copy.destination, &source = copy.source;
   destination.kind = AccessKind::Store;
   destination.mask = mask;
-  destination.size = copy.size;
+  destination.size = source.size = ins.count;
   fillAddresses(destination, warp, ins.a, ins.flags & kWideAddress,
                 int64_t(int32_t(ins.target)));
-  Access source;
-  source.mask = 0;
-  source.size = copy.size;
+  source.mask = mask;
   fillAddresses(source, warp, ins.b, true, ins.offset);
-  uint32_t ignored = ins.extra == kIgnoreSource ? warp.getPred(ins.c) : 0;
   uint32_t partial = 0;
-  for (int l = 0; l < 32; ++l) {
-    if (!isActive(mask, l))
-      continue;
-    uint32_t size = copy.size;
-    if (ins.extra == kSourceSize)
-      size = warp.getRow(ins.c)[l];
-    if (isActive(ignored, l))
-      size = 0;
-    if (size > copy.size) {
-      launch.report(warp, ReportKind::OutOfBounds, l, source.addresses[l],
-                    "copy of " + std::to_string(copy.size) +
-                        " bytes from a source of " + std::to_string(size));
-      size = copy.size;
+  std::memset(copy.sourceSizes, ins.count, sizeof(copy.sourceSizes));
+  if (ins.extra != kWholeSource) {
+    uint32_t ignored = ins.extra == kIgnoreSource ? warp.getPred(ins.c) : 0;
+    for (int l = 0; l < 32; ++l) {
+      if (!isActive(mask, l))
+        continue;
+      uint32_t size = ins.extra == kSourceSize ? warp.getRow(ins.c)[l] : ins.count;
+      if (isActive(ignored, l))
+        size = 0;
+      if (size > ins.count) {
+        launch.report(warp, ReportKind::OutOfBounds, l, source.addresses[l],
+                      "copy of " + std::to_string(ins.count) +
+                          " bytes from a source of " + std::to_string(size));
+        size = ins.count;
+      }
+      copy.sourceSizes[l] = uint8_t(size);
+      if (size < ins.count)
+        source.mask &= ~(1u << l);
+      if (size < ins.count && size > 0)
+        partial |= 1u << l;
     }
-    copy.sourceSizes[l] = uint8_t(size);
-    if (size == copy.size)
-      source.mask |= 1u << l;
-    else if (size > 0)
-      partial |= 1u << l;
+    source.isDense &= source.mask == kAllLanes;
   }
+  copy.whole = source.mask;
 
   if (launch.options.count) {
     Access asked = source;
@@ -151,46 +182,30 @@ void executeCopy(Warp &warp, const Ins &ins, uint32_t mask) {
       countGlobal(launch.result.counters.copies, asked);
     countShared(launch.result.counters.copyStores, destination);
   }
-  uint8_t *to[32], *from[32];
+  uint8_t *to[32];
   uint32_t valid = locateShared(warp, destination, to);
-  uint32_t validSource = source.mask ? locateGlobal(warp, source, from) : 0;
-  for (int l = 0; l < 32; ++l) {
-    if (!isActive(partial, l))
-      continue;
-    // The address is a multiple of the whole size, though less is read.
-    Access one = source;
-    one.mask = 1u << l;
-    one.size = 1;
-    uint64_t last = one.addresses[l] + copy.sourceSizes[l] - 1;
-    bool isAligned = one.addresses[l] % copy.size == 0;
-    if (!isAligned)
-      launch.report(warp, ReportKind::Misaligned, l, one.addresses[l],
-                    "copy of " + std::to_string(copy.size) + " bytes from " +
-                        toHex(one.addresses[l]) + ", which is no multiple");
-    bool isThere = locateGlobal(warp, one, from);
-    one.addresses[l] = last;
-    if (isThere && isAligned && locateGlobal(warp, one, from))
-      validSource |= 1u << l;
-  }
   uint32_t hasSource = source.mask | partial;
-  valid &= ~hasSource | validSource;
-  for (int l = 0; l < 32; ++l) {
-    if (!isActive(valid, l))
-      continue;
-    copy.groups[l] = warp.copyGroups[l];
-    copy.destinations[l] = uint32_t(destination.addresses[l]);
-    copy.sources[l] = source.addresses[l];
-    if (launch.options.check)
-      startSharedCopy(warp, l, copy.destinations[l], copy.size);
-    for (unsigned i = 0; i < copy.size; i += 4)
-      std::memcpy(to[l] + i, &kPoison, 4);
-  }
-  if (!valid)
+  valid &= ~hasSource | locateSources(warp, copy, partial);
+  if (!valid) {
+    warp.copies.pop_back();
     return;
+  }
   copy.lanes = copy.undone = valid;
-  if (launch.options.copies == CopyPolicy::Eager)
+  copy.whole &= valid;
+  std::memcpy(copy.groups, warp.copyGroups, sizeof(copy.groups));
+  if (launch.options.check) {
+    startSharedCopy(warp, destination, valid);
+    visitSources(copy, valid, [&](const Access &part, uint32_t lanes) {
+      startGlobalCopy(warp, part, lanes);
+    });
+  }
+  if (launch.options.copies == CopyPolicy::Eager) {
     performCopy(warp, copy, valid);
-  warp.copies.push_back(copy);
+  } else {
+    for (uint32_t lanes = valid; lanes; lanes &= lanes - 1)
+      for (unsigned i = 0; i < ins.count; i += 4)
+        std::memcpy(to[__builtin_ctz(lanes)] + i, &kPoison, 4);
+  }
   progressCopies(warp);
 }
 
@@ -204,15 +219,13 @@ void executeCommit(Warp &warp, const Ins &, uint32_t mask) {
 
 /// wait_group N; `flags`: wait_all, which needs no commit.
 void executeWait(Warp &warp, const Ins &ins, uint32_t mask) {
-  uint64_t pending = uint64_t(ins.offset);
+  uint32_t pending = uint32_t(ins.offset);
   for (Copy &copy : warp.copies) {
-    uint32_t done = 0;
-    for (int l = 0; l < 32; ++l)
-      if (isActive(mask & copy.lanes, l) &&
-          (ins.flags || copy.groups[l] + pending < warp.copyGroups[l]))
-        done |= 1u << l;
-    if (done)
-      finishCopy(warp, copy, done);
+    uint32_t done = ins.flags ? kAllLanes : 0;
+    for (int l = 0; l < 32 && !ins.flags; ++l)
+      done |= uint32_t(copy.groups[l] + pending < warp.copyGroups[l]) << l;
+    if (done & mask & copy.lanes)
+      finishCopy(warp, copy, done & mask);
   }
   dropFinished(warp);
 }

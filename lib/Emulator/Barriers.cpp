@@ -16,17 +16,39 @@ using namespace kvc::emu;
 
 /// Takes what the warps of a barrier know to those that wait.
 static void synchroniseClocks(Block &block, const BlockBarrier &barrier) {
-  // Warps that ended do nothing any more.
+  // What a warp released or saw before the barrier, the fences and atomics of
+  // another one after it release or acquire as well.
+  ReleasedClock released;
+  ForeignClock acquired;
+  for (const Warp &warp : block.warps) {
+    if (!(barrier.arrived >> warp.index & 1))
+      continue;
+    join(acquired, warp.acquired);
+    if (!warp.released || warp.released == released)
+      continue;
+    if (released) {
+      ForeignClock joined = *released;
+      join(joined, *warp.released);
+      released = std::make_shared<const ForeignClock>(std::move(joined));
+    } else {
+      released = warp.released;
+    }
+  }
   for (Warp &warp : block.warps) {
     if (!(barrier.waiting >> warp.index & 1))
       continue;
     warp.clock.join(barrier.clock);
     warp.phase = std::max(warp.phase, barrier.phase);
-    for (Warp &other : block.warps)
-      if ((barrier.waiting >> other.index & 1) || !other.live)
-        warp.clock.own[other.index] =
-            std::max(warp.clock.own[other.index],
-                     std::max(barrier.phase, other.live ? 0 : other.phase + 1));
+    warp.acquired = acquired;
+    if (released)
+      warp.released = released;
+    for (Warp &other : block.warps) {
+      uint32_t &entry = warp.clock.own[other.index];
+      if (barrier.waiting >> other.index & 1)
+        entry = std::max(entry, barrier.phase);
+      else if (!other.live && !barrier.expected) // a warp that ends arrives for good
+        entry = std::max(entry, other.phase + 1);
+    }
     updateSyncedPhase(warp);
   }
 }
@@ -44,6 +66,10 @@ static void renumberPhases(Block &block, uint32_t phase) {
     return;
   std::fill(shadow.writer.begin(), shadow.writer.end(), 0);
   std::fill(shadow.reader.begin(), shadow.reader.end(), 0);
+  for (uint8_t &state : shadow.state)
+    state &= uint8_t(~SharedShadow::kSplit);
+  shadow.bytes.clear();
+  shadow.freeBytes.clear();
   shadow.firstPhase = phase - 1;
 }
 
@@ -138,6 +164,7 @@ void kvc::emu::arriveAtBarrier(Warp &warp, const Ins &ins, uint32_t mask) {
   }
   barrier.expected = threads;
   barrier.line = ins.line;
+  barrier.pc = warp.pc;
   barrier.isReduction = reduces;
   barrier.arrived |= 1u << warp.index;
   if (reduces) {
@@ -170,7 +197,8 @@ void kvc::emu::checkBarriersAtEnd(Block &block) {
     const BlockBarrier &barrier = block.barriers[id];
     if (!barrier.arrived)
       continue;
-    const Warp &warp = block.warps[__builtin_ctz(barrier.arrived)];
+    Warp &warp = block.warps[__builtin_ctz(barrier.arrived)];
+    warp.pc = barrier.pc;
     block.launch->report(warp, ReportKind::Barrier, 0, 0,
                          "the block ends with warps that arrived at barrier " +
                              std::to_string(id) + " at line " +

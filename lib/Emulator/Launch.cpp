@@ -15,6 +15,9 @@
 
 using namespace kvc::emu;
 
+/// Bytes of local memory that a thread can have.
+static constexpr uint32_t kMaxLocal = 512 * 1024;
+
 std::string kvc::emu::toHex(uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);
@@ -143,7 +146,6 @@ static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number) {
     block.shadow.reader.assign(words, 0);
     block.shadow.readerWarps.assign(words, 0);
     block.shadow.state.assign(words, 0);
-    block.shadow.writerBytes.assign(words, 0);
   }
   const Dim3 &size = launch.config.block;
   uint32_t numThreads = size[0] * size[1] * size[2];
@@ -208,6 +210,9 @@ static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
   if (shared > kMaxShared)
     return "expected at most " + std::to_string(kMaxShared) +
            " bytes of shared memory, got " + std::to_string(shared);
+  if (kernel.localBytes > kMaxLocal)
+    return "expected at most " + std::to_string(kMaxLocal) +
+           " bytes of local memory a thread, got " + std::to_string(kernel.localBytes);
   if (uint64_t bytes = getBlockBytes(kernel, block); bytes > kMaxBlockBytes)
     return "expected registers and local memory that fit 1 GiB, got " +
            std::to_string(kernel.registers) + " registers and " +
@@ -231,7 +236,7 @@ static void runGrid(Launch &launch) {
   uint32_t maxResident = uint32_t(std::min<uint64_t>(
       std::max(1u, launch.options.residentBlocks),
       std::max<uint64_t>(1, kMaxResidentBytes / blockBytes)));
-  std::vector<std::unique_ptr<Block>> resident;
+  std::vector<std::unique_ptr<Block>> &resident = launch.resident;
   while (next < numBlocks || !resident.empty()) {
     // A block runs alone unless it takes long: it may wait for another one.
     while (next < numBlocks &&

@@ -59,8 +59,46 @@ InstructionClass kvc::emu::getUnit(Space space) {
 
 namespace {
 
-/// Data of an element lies in `target` as kMemory flags, `extra` is a list of the
-/// rows of the elements, `count` their number.
+template <class T> uint64_t extend(T value) {
+  using Extended = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+  return uint64_t(Extended(value));
+}
+
+template <class T> T readElement(const uint8_t *bytes, unsigned index) {
+  T value;
+  std::memcpy(&value, bytes + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// Fills a row of registers with element `index` of what each lane loads.
+template <class T, class Register>
+void loadElement(Register *row, uint8_t *const pointers[32], unsigned index,
+                 uint32_t mask, uint32_t valid) {
+  if (valid == kAllLanes) {
+    for (int l = 0; l < 32; ++l)
+      row[l] = Register(extend(readElement<T>(pointers[l], index)));
+    return;
+  }
+  for (; mask; mask &= mask - 1) {
+    int l = __builtin_ctz(mask);
+    row[l] = Register(isActive(valid, l)
+                          ? extend(readElement<T>(pointers[l], index))
+                          : uint64_t(kPoison) << 32 | kPoison);
+  }
+}
+
+template <class T, class Register>
+void storeElement(const Register *row, uint8_t *const pointers[32], unsigned index,
+                  uint32_t valid) {
+  for (; valid; valid &= valid - 1) {
+    int l = __builtin_ctz(valid);
+    T value = T(row[l]);
+    std::memcpy(pointers[l] + index * sizeof(T), &value, sizeof(T));
+  }
+}
+
+/// `target` holds the flags of MemoryFlags.h, `extra` is a list of the rows of the
+/// elements, `count` their number.
 template <class T> void executeLoad(Warp &warp, const Ins &ins, uint32_t mask) {
   Access access;
   access.mask = mask;
@@ -77,25 +115,11 @@ template <class T> void executeLoad(Warp &warp, const Ins &ins, uint32_t mask) {
         synchroniseByAddress(warp, space, access.addresses[l], true, false,
                              ins.target & kAcquire, false);
   const uint32_t *rows = &warp.program->lists[ins.extra];
-  bool isWide = ins.flags & kWideData;
-  using Extended = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   for (unsigned i = 0; i < ins.count; ++i) {
-    uint32_t *narrow = warp.getRow(rows[i]);
-    uint64_t *wide = warp.getWideRow(rows[i]);
-    for (int l = 0; l < 32; ++l) {
-      if (!isActive(mask, l))
-        continue;
-      uint64_t value = uint64_t(kPoison) << 32 | kPoison;
-      if (isActive(valid, l)) {
-        T loaded;
-        std::memcpy(&loaded, pointers[l] + i * sizeof(T), sizeof(T));
-        value = uint64_t(Extended(loaded));
-      }
-      if (isWide)
-        wide[l] = value;
-      else
-        narrow[l] = uint32_t(value);
-    }
+    if (ins.flags & kWideData)
+      loadElement<T>(warp.getWideRow(rows[i]), pointers, i, mask, valid);
+    else
+      loadElement<T>(warp.getRow(rows[i]), pointers, i, mask, valid);
   }
 }
 
@@ -117,16 +141,11 @@ template <class T> void executeStore(Warp &warp, const Ins &ins, uint32_t mask) 
         synchroniseByAddress(warp, space, access.addresses[l], false, true, false,
                              false);
   const uint32_t *rows = &warp.program->lists[ins.extra];
-  bool isWide = ins.flags & kWideData;
   for (unsigned i = 0; i < ins.count; ++i) {
-    const uint32_t *narrow = warp.getRow(rows[i]);
-    const uint64_t *wide = warp.getWideRow(rows[i]);
-    for (int l = 0; l < 32; ++l) {
-      if (!isActive(valid, l))
-        continue;
-      T value = T(isWide ? wide[l] : narrow[l]);
-      std::memcpy(pointers[l] + i * sizeof(T), &value, sizeof(T));
-    }
+    if (ins.flags & kWideData)
+      storeElement<T>(warp.getWideRow(rows[i]), pointers, i, valid);
+    else
+      storeElement<T>(warp.getRow(rows[i]), pointers, i, valid);
   }
 }
 

@@ -10,8 +10,9 @@
 
 #include "Program.h"
 
-#include <deque>
+#include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace kvc::emu {
 
@@ -55,13 +56,41 @@ struct Random {
 // Clocks
 //===----------------------------------------------------------------------===//
 
+/// Phases by the number that a warp has in the launch, in order of the numbers.
+using ForeignClock = std::vector<std::pair<uint32_t, uint32_t>>;
+void join(ForeignClock &clock, const ForeignClock &other);
+
 /// What a warp knows to be done: of each warp, accesses with a phase below the
 /// clock's entry. Warps of other blocks are rarely there.
 struct Clock {
   std::vector<uint32_t> own; ///< Of the warps of the block.
-  std::unordered_map<uint32_t, uint32_t> foreign; ///< By number in the launch.
+  ForeignClock foreign;      ///< Of others.
 
   void join(const Clock &other);
+};
+
+/// What a fence releases, shared by the addresses that it is released to.
+using ReleasedClock = std::shared_ptr<const ForeignClock>;
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+enum class AccessKind : uint8_t { Load, Store, Atomic };
+
+/// An access of the lanes in `mask`, of `size` bytes each, a power of two.
+struct Access {
+  AccessKind kind = AccessKind::Load;
+  /// Volatile, relaxed, acquire, release, or atomic: no race with another such.
+  bool isStrong = false;
+  uint32_t mask = 0;
+  uint32_t size = 0;
+  /// Bytes that matter, from bit 0 on; of others it is not asked whether they were
+  /// written.
+  uint32_t usedBytes = ~0u;
+  /// All lanes take part, and each starts where the one before ends.
+  bool isDense = false;
+  uint64_t addresses[32];
 };
 
 //===----------------------------------------------------------------------===//
@@ -70,15 +99,14 @@ struct Clock {
 
 /// A cp.async of one warp that is not waited for by all of its lanes.
 struct Copy {
-  uint32_t lanes = 0;      ///< That have not waited for it yet.
-  uint32_t undone = 0;     ///< Whose bytes have not been copied yet.
+  uint32_t lanes = 0;  ///< That have not waited for it yet.
+  uint32_t undone = 0; ///< Whose bytes have not been copied yet.
+  uint32_t whole = 0;  ///< Whose source is as large as the destination.
   uint32_t line = 0;
   uint32_t pc = 0;
-  uint8_t size = 0;        ///< Bytes at the destination.
+  Access source, destination;
   uint32_t groups[32];     ///< Group of each lane.
-  uint32_t destinations[32]; ///< Shared addresses.
-  uint64_t sources[32];
-  uint8_t sourceSizes[32];
+  uint8_t sourceSizes[32]; ///< Bytes; the rest of the destination becomes zero.
 };
 
 //===----------------------------------------------------------------------===//
@@ -109,21 +137,22 @@ struct Warp {
   std::vector<Fragment> fragments; ///< Of the live lanes.
   uint32_t current = 0;            ///< The fragment that runs.
   uint32_t stalled = 0; ///< Turns for which a fragment starved another.
+  uint32_t numRotations = 0; ///< Turns that were given to others therefore.
+  bool isPolling = false; ///< Made a strong access since the last turn.
   /// The barrier that the warp waits at, or -1.
   int barrier = -1;
   const Ins *barrierIns = nullptr;
   uint32_t barrierMask = 0;
 
-  std::deque<Copy> copies;
+  std::vector<Copy> copies;
   uint32_t copyGroups[32] = {}; ///< Committed by each lane.
 
   uint32_t phase = 1; ///< Goes up when the lanes, or warps, synchronise.
   /// Phases below it are done for this warp, of every warp of the block.
   uint32_t syncedPhase = 0;
   Clock clock;
-  Clock released; ///< As of the last fence.
-  Clock acquired; ///< By atomics since the last fence.
-  bool hasReleased = false, hasAcquired = false;
+  ReleasedClock released; ///< As of the last fence; null if there was none.
+  ForeignClock acquired;  ///< By strong reads since the last fence.
 
   std::vector<uint32_t> writtenLanes; ///< Of Program::unwritten.
 
@@ -150,6 +179,7 @@ struct BlockBarrier {
   uint32_t arrived = 0;  ///< Warps that have.
   uint32_t waiting = 0;  ///< Of those, warps that wait.
   uint32_t expected = 0; ///< Threads; 0: all of the block.
+  uint32_t pc = 0;       ///< Of the last arrival.
   uint32_t line = 0;
   bool isReduction = false;
   uint32_t reduceCount = 0; ///< Threads whose predicate was true.
@@ -158,10 +188,18 @@ struct BlockBarrier {
   uint32_t phase = 0;       ///< The largest of theirs.
 };
 
+/// Who accessed a word of shared memory, or a byte. An access is packed as phase *
+/// 2048 + thread, with the phase counted from SharedShadow::firstPhase; thread 1024
+/// stands for several, of the warps in `readerWarps`, with the phase of the
+/// earliest. 0 is none.
+struct SharedCell {
+  uint32_t writer = 0, reader = 0, readerWarps = 0;
+  bool isWriterStrong = false; ///< The write was atomic or volatile.
+  bool isReaderStrong = false;
+};
+
 /// Beside each word of shared memory: what was written, by whom, read by whom.
-/// An access is packed as phase * 2048 + thread, with the phase counted from
-/// `firstPhase`; thread 1024 stands for several, of the warps in `readerWarps`, with
-/// the phase of the earliest.
+/// Words whose bytes were accessed one by one have a cell for each byte.
 struct SharedShadow {
   static constexpr uint32_t kThreadBits = 11;
   static constexpr uint32_t kManyThreads = 1024;
@@ -169,11 +207,14 @@ struct SharedShadow {
   enum State : uint8_t {
     kWritten = 0x0F, ///< A bit for each byte.
     kPending = 0x10, ///< A copy that writes it is in flight.
-    kStrong = 0x20   ///< The last write was atomic or volatile.
+    kStrongWriter = 0x20,
+    kStrongReader = 0x40,
+    kSplit = 0x80 ///< `writer` is an index into `bytes`.
   };
   std::vector<uint32_t> writer, reader, readerWarps;
   std::vector<uint8_t> state;
-  std::vector<uint8_t> writerBytes; ///< Of the last write.
+  std::vector<std::array<SharedCell, 4>> bytes;
+  std::vector<uint32_t> freeBytes; ///< Indices that no word uses.
   uint32_t firstPhase = 0;
 };
 
@@ -187,6 +228,8 @@ struct Block {
   std::vector<uint32_t> storage; ///< Register files.
   std::vector<uint8_t> localStorage;
   BlockBarrier barriers[16];
+  /// What the last strong writes to an address of shared memory released.
+  std::unordered_map<uint32_t, ReleasedClock> releases;
   uint32_t numLive = 0; ///< Warps with live lanes.
 };
 
@@ -212,9 +255,13 @@ struct Launch {
   /// The allocation that an instruction accessed last.
   std::vector<Memory::Allocation> allocations;
   /// What the last strong writes to an address released.
-  std::unordered_map<uint64_t, Clock> releases;
+  std::unordered_map<uint64_t, ReleasedClock> releases;
+  uint64_t numReleased = 0; ///< Entries of their clocks, about.
+  /// More was released than can be kept: what other blocks did counts as done.
+  bool hasLostClocks = false;
   std::unordered_map<uint64_t, size_t> reportIndex; ///< By kind and line.
   uint64_t numExecuted = 0;
+  std::vector<std::unique_ptr<Block>> resident; ///< Blocks that run.
 
   Launch(Memory &memory, const Kernel &kernel, const LaunchConfig &config,
          const LaunchOptions &options, LaunchResult &result)

@@ -72,15 +72,14 @@ Memory::Memory(uint64_t wanted) {
   uint64_t size = roundUp(wanted, getPageSize());
   void *bytes = reserve(guard + size, PROT_NONE);
   void *bits = reserve(size / 8, PROT_READ | PROT_WRITE);
-  static_assert(sizeof(Sector) == 32, "a byte of shadow for each byte");
-  void *shadow = reserve(size, PROT_READ | PROT_WRITE);
+  void *shadow = reserve(size / 32 * sizeof(Sector), PROT_READ | PROT_WRITE);
   if (!bytes || !bits || !shadow) {
     if (bytes)
       munmap(bytes, guard + size);
     if (bits)
       munmap(bits, size / 8);
     if (shadow)
-      munmap(shadow, size);
+      munmap(shadow, size / 32 * sizeof(Sector));
     return;
   }
   base = reinterpret_cast<uint64_t>(bytes) + guard;
@@ -95,7 +94,7 @@ Memory::~Memory() {
     return;
   munmap(getBytes(base - getGuardSize()), getGuardSize() + capacity);
   munmap(written, capacity / 8);
-  munmap(sectors, capacity);
+  munmap(sectors, capacity / 32 * sizeof(Sector));
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,7 +162,7 @@ bool Memory::free(uint64_t address) {
   }
   holes[holeBegin] = holeEnd - holeBegin;
 
-  forget(&getSector(address), end - address);
+  forget(&getSector(address), (end - address) / 32 * sizeof(Sector));
 
   // A page of bits covers several pages of bytes: it is given back once all of
   // it lies in a hole, and cleared before.

@@ -25,8 +25,11 @@ namespace {
 
 /// Instructions of a warp's turn.
 constexpr uint32_t kQuantum = 64;
-/// Turns after which a fragment that is behind lets the others go on.
-constexpr uint32_t kPatience = 64;
+/// Turns after which a fragment that is behind lets the others go on: it may wait
+/// for one of them, in vain. Turns with a strong access, which is how lanes wait
+/// for each other, count many times.
+constexpr uint32_t kPatience = 1 << 16;
+constexpr uint32_t kPollingWeight = 1 << 10;
 
 /// Why a warp stopped.
 enum class Stop : uint8_t { Quantum, Barrier, Done };
@@ -47,6 +50,7 @@ private:
   void endLanes(uint32_t lanes);
   bool synchroniseLanes(const Ins &ins, uint32_t active);
   uint32_t getNeeded(const Ins &ins, uint32_t active) const;
+  void checkMembers(const Ins &ins, uint32_t active);
   void checkUnwritten(const Ins &ins, uint32_t active);
   [[noreturn]] void reportStuck();
 
@@ -101,11 +105,12 @@ bool WarpRunner::selectFragment() {
     return false;
   bool isRandom = launch.options.seed != 0;
   if (numReady > 1) {
-    ++warp.stalled;
-    // A loop that waits for a fragment further on must not keep it from running.
-    bool rotates = warp.stalled > kPatience || (isRandom && launch.random.below(4) == 0);
-    if (rotates) {
-      uint32_t skip = isRandom ? launch.random.below(numReady) : warp.stalled % numReady;
+    warp.stalled += warp.isPolling ? kPollingWeight : 1;
+    warp.isPolling = false;
+    bool isStalled = warp.stalled > kPatience;
+    if (isStalled || (isRandom && launch.random.below(4) == 0)) {
+      uint32_t skip = isRandom ? launch.random.below(numReady)
+                               : warp.numRotations++ % numReady;
       for (uint32_t i = 0; i < fragments.size(); ++i)
         if (!fragments[i].waits && skip-- == 0) {
           best = i;
@@ -202,6 +207,16 @@ uint32_t WarpRunner::getNeeded(const Ins &ins, uint32_t active) const {
   return needed & warp.live;
 }
 
+/// Reports lanes whose member mask is without them.
+void WarpRunner::checkMembers(const Ins &ins, uint32_t active) {
+  const uint32_t *members = warp.getRow(ins.maskRow);
+  for (int l = 0; l < 32; ++l)
+    if (isActive(active & ~members[l], l))
+      launch.report(warp, ReportKind::Divergence, uint32_t(l), 0,
+                    "expected a member mask with the lane that executes it, got " +
+                        toHex(members[l]));
+}
+
 /// bar.warp.sync, whose lanes may be at several instructions of its kind. False if
 /// the fragment has to wait.
 bool WarpRunner::synchroniseLanes(const Ins &ins, uint32_t active) {
@@ -216,17 +231,32 @@ bool WarpRunner::synchroniseLanes(const Ins &ins, uint32_t active) {
     if (i != warp.current && fragment.waits && code[fragment.pc].kind == Kind::WarpSync)
       present |= fragment.mask;
   }
-  if (needed & ~present)
-    return false;
-  for (uint32_t i = 0; i < warp.fragments.size(); ++i) {
-    Fragment &fragment = warp.fragments[i];
-    if (i != warp.current && fragment.waits &&
-        code[fragment.pc].kind == Kind::WarpSync && (fragment.mask & needed)) {
-      fragment.waits = false;
-      ++fragment.pc;
-      mustSelect = true;
-    }
+  if (needed & ~present) {
+    // Lanes with masks of their own may go on without the rest.
+    uint32_t free = 0;
+    const uint32_t *members = warp.getRow(ins.maskRow);
+    for (int l = 0; l < 32; ++l)
+      if (isActive(active, l) && !(members[l] & warp.live & ~present))
+        free |= 1u << l;
+    if (!free)
+      return false;
+    warp.fragments.push_back({pc, mask & ~free, true});
+    mask = free;
+    mustSelect = true;
+    needed = getNeeded(ins, free);
   }
+  for (uint32_t i = 0; i < warp.fragments.size(); ++i) {
+    Fragment fragment = warp.fragments[i];
+    uint32_t released = fragment.mask & needed;
+    if (i == warp.current || !fragment.waits || !released ||
+        code[fragment.pc].kind != Kind::WarpSync)
+      continue;
+    mustSelect = true;
+    warp.fragments[i] = {fragment.pc + 1, released, false};
+    if (released != fragment.mask)
+      warp.fragments.push_back({fragment.pc, fragment.mask & ~released, true});
+  }
+  checkMembers(ins, mask);
   synchroniseWarp(warp);
   return true;
 }
@@ -404,12 +434,27 @@ Stop WarpRunner::run(uint32_t quantum) {
   block.launch->abort();
 }
 
+[[noreturn]] static void reportLimit(Block &block) {
+  Warp &warp = *std::find_if(block.warps.begin(), block.warps.end(),
+                             [](const Warp &warp) { return warp.live != 0; });
+  const Fragment &fragment = warp.fragments[0];
+  warp.pc = fragment.pc;
+  block.launch->report(warp, ReportKind::Limit, uint32_t(__builtin_ctz(fragment.mask)),
+                       0,
+                       "the launch did not end within " +
+                           std::to_string(block.launch->options.maxInstructions) +
+                           " warp instructions");
+  block.launch->abort();
+}
+
 bool kvc::emu::runBlock(Block &block, uint64_t budget) {
   Launch &launch = *block.launch;
   bool isRandom = launch.options.seed != 0;
   uint64_t end = launch.numExecuted + budget;
   uint32_t numWarps = uint32_t(block.warps.size());
   while (block.numLive) {
+    if (launch.numExecuted >= launch.options.maxInstructions)
+      reportLimit(block);
     bool progressed = false;
     uint32_t start = isRandom ? launch.random.below(numWarps) : 0;
     for (uint32_t i = 0; i < numWarps; ++i) {
@@ -421,18 +466,6 @@ bool kvc::emu::runBlock(Block &block, uint64_t budget) {
     }
     if (!progressed)
       reportDeadlock(block);
-    if (launch.numExecuted >= launch.options.maxInstructions) {
-      for (Warp &warp : block.warps) {
-        if (!warp.live)
-          continue;
-        warp.pc = warp.fragments.empty() ? 0 : warp.fragments[0].pc;
-        launch.report(warp, ReportKind::Limit, 0, 0,
-                      "the launch did not end within " +
-                          std::to_string(launch.options.maxInstructions) +
-                          " warp instructions");
-        launch.abort();
-      }
-    }
     if (launch.numExecuted >= end)
       return block.numLive == 0;
   }

@@ -69,12 +69,21 @@ public:
 
   /// One bit a byte of the device: written.
   uint8_t *getWrittenBits() const { return written; }
+  /// Those of the sector that holds `address`, the first byte in the lowest bit.
+  uint32_t &getWrittenBitsOfSector(uint64_t address) const {
+    return reinterpret_cast<uint32_t *>(written)[(address - base) / 32];
+  }
   /// The last accesses to a sector during launch `launch`.
   struct Sector {
+    /// Accesses of a warp at one time of its clock to the bytes of `mask`.
+    struct Entry {
+      uint32_t warp, clock, mask;
+    };
     uint32_t launch;
-    uint32_t writer, writeClock, writeMask; ///< Warp, its clock, bytes.
-    uint32_t reader, readClock, readMask;
-    uint32_t flags;
+    uint32_t strong; ///< A bit for each writer, then each reader: it was strong.
+    uint32_t copies; ///< Lanes whose asynchronous copy from here is in flight.
+    uint32_t padding;
+    Entry writers[2], readers[2];
   };
   Sector &getSector(uint64_t address) const {
     return sectors[(address - base) / 32];
