@@ -38,7 +38,8 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     if not (FOLDER / "manifest.json").exists():
-        sys.exit(f"{FOLDER} has no manifest.json: run the copy in a folder of gpu-check.sh pack")
+        print(f"{FOLDER} has no manifest.json: run the copy in a folder of gpu-check.sh pack")
+        return 2
     try:
         import numpy  # noqa: F401
     except ImportError:

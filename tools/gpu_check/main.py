@@ -67,7 +67,11 @@ def run_all(folder, script, arguments):
             return _CANNOT_RUN
     progress = Progress()
     started = time.time()
-    library_paths(folder, arguments.out)
+    try:
+        library_paths(folder, arguments.out)
+    except subprocess.CalledProcessError as error:
+        print(f"cannot build the libraries: {error}")
+        return _CANNOT_RUN
     results = {"device": arguments.device, "quick": arguments.quick}
     manifest = json.loads((folder / "manifest.json").read_text())
     results["commit"] = manifest["commit"]
