@@ -17,26 +17,48 @@ using namespace kvc::emu;
 /// Shared and local memory of a kernel; more is refused when it is launched.
 static constexpr uint64_t kMaxWindow = uint64_t(1) << 24;
 
+namespace {
+struct Family {
+  const char *name;
+  void (*addOpcodes)(OpcodeTable &table);
+};
+} // namespace
+
+/// A file of instructions each.
+static constexpr Family kFamilies[] = {
+    {"integer", addIntegerOpcodes},   {"bits", addBitOpcodes},
+    {"float", addFloatOpcodes},       {"half", addHalfOpcodes},
+    {"compare", addCompareOpcodes},   {"convert", addConvertOpcodes},
+    {"move", addMoveOpcodes},         {"memory", addMemoryOpcodes},
+    {"atomic", addAtomicOpcodes},     {"copy", addCopyOpcodes},
+    {"matrix", addMatrixOpcodes},     {"warp", addWarpOpcodes},
+    {"control", addControlOpcodes},   {"print", addPrintOpcodes},
+};
+
 static const OpcodeTable &getOpcodes() {
   static const OpcodeTable table = [] {
     OpcodeTable result;
-    addIntegerOpcodes(result);
-    addBitOpcodes(result);
-    addFloatOpcodes(result);
-    addHalfOpcodes(result);
-    addCompareOpcodes(result);
-    addConvertOpcodes(result);
-    addMoveOpcodes(result);
-    addMemoryOpcodes(result);
-    addAtomicOpcodes(result);
-    addCopyOpcodes(result);
-    addMatrixOpcodes(result);
-    addWarpOpcodes(result);
-    addControlOpcodes(result);
-    addPrintOpcodes(result);
+    for (const Family &family : kFamilies)
+      family.addOpcodes(result);
     return result;
   }();
   return table;
+}
+
+std::vector<InstructionFamily> kvc::emu::getInstructionFamilies() {
+  std::vector<InstructionFamily> families;
+  for (const Family &family : kFamilies) {
+    OpcodeTable table;
+    family.addOpcodes(table);
+    InstructionFamily result;
+    result.name = family.name;
+    for (const auto &entry : table)
+      result.opcodes.emplace_back(entry.first);
+    std::sort(result.opcodes.begin(), result.opcodes.end());
+    if (!result.opcodes.empty())
+      families.push_back(std::move(result));
+  }
+  return families;
 }
 
 Decoder::Decoder(const Function &function, const SymbolTable &symbols,

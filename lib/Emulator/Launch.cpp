@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <new>
 
 using namespace kvc::emu;
@@ -264,6 +265,19 @@ static void finishCounters(const Launch &launch, Counters &counters) {
   for (size_t i = 0; i < program.code.size(); ++i) {
     counters.instructions[unsigned(program.code[i].unit)] += launch.executions[i];
     counters.threadInstructions += launch.lanes[i];
+  }
+  if (launch.options.count) {
+    std::map<uint32_t, LineCount> lines;
+    for (size_t i = 0; i < program.code.size(); ++i) {
+      if (!launch.executions[i])
+        continue;
+      LineCount &line = lines[program.code[i].line];
+      line.line = program.code[i].line;
+      line.warpInstructions += launch.executions[i];
+      line.threadInstructions += launch.lanes[i];
+    }
+    for (const auto &entry : lines)
+      launch.result.lines.push_back(entry.second);
   }
   const Dim3 &grid = launch.config.grid;
   counters.blocks = uint64_t(grid[0]) * grid[1] * grid[2];

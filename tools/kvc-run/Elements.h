@@ -8,6 +8,8 @@
 #ifndef KVC_TOOLS_KVC_RUN_ELEMENTS_H
 #define KVC_TOOLS_KVC_RUN_ELEMENTS_H
 
+#include "../Common/RandomNumbers.h"
+
 #include "kvc-rt/abi.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -20,6 +22,8 @@
 #include <string>
 
 namespace kvcrun {
+
+using kvctools::RandomNumbers;
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -43,47 +47,6 @@ inline void storeElement(void *data, kvc_dtype_t dtype, int64_t index, float val
     static_cast<uint16_t *>(data)[index] =
         dtype == KVC_DTYPE_BF16 ? toBF16(value) : toF16(value);
 }
-
-//===----------------------------------------------------------------------===//
-// Random numbers
-//===----------------------------------------------------------------------===//
-
-/// Numbers of mean 0 and variance 1, each a function of a key and its index, so that
-/// they may be made in any order and again. Number i is the sum of the four 16-bit
-/// parts of splitmix64's i-th output, shifted and scaled: close to normal, never
-/// beyond 3.47, and the same on every machine.
-class RandomNumbers {
-public:
-  explicit RandomNumbers(uint64_t seed) : key(mix(seed)) {}
-
-  /// Independent numbers, one sequence for each `n`.
-  RandomNumbers fork(uint64_t n) const {
-    RandomNumbers result(0);
-    result.key = mix(key ^ mix(n + 1));
-    return result;
-  }
-
-  float at(uint64_t index) const {
-    uint64_t bits = bitsAt(index);
-    int32_t sum = static_cast<int32_t>((bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) +
-                                       ((bits >> 32) & 0xFFFF) + (bits >> 48));
-    constexpr float kScale = 1.0f / 37837.227f; // sqrt(4 * (2^32 - 1) / 12)
-    return static_cast<float>(sum - 131070) * kScale;
-  }
-
-  uint64_t bitsAt(uint64_t index) const {
-    return mix(key + (index + 1) * 0x9E3779B97F4A7C15ull);
-  }
-
-private:
-  static uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-    return x ^ (x >> 31);
-  }
-
-  uint64_t key;
-};
 
 //===----------------------------------------------------------------------===//
 // Arrays

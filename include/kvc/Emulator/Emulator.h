@@ -138,6 +138,13 @@ struct LaunchConfig {
   std::vector<uint8_t> parameters; ///< Kernel::parameterBytes bytes.
 };
 
+/// What warps did at one line of the text.
+struct LineCount {
+  uint32_t line = 0;
+  uint64_t warpInstructions = 0;
+  uint64_t threadInstructions = 0; ///< Lanes that took part, summed.
+};
+
 /// What a launch came to.
 struct LaunchResult {
   /// Every thread ran to its end, and nothing was wrong with the configuration.
@@ -146,6 +153,7 @@ struct LaunchResult {
   std::vector<Report> reports;
   uint64_t numReports = 0; ///< Of kind error, kept or not.
   Counters counters;
+  std::vector<LineCount> lines; ///< That were executed, in order; if counted.
 };
 
 /// The limits of the emulated device, those of an H100.
@@ -157,6 +165,17 @@ inline constexpr uint32_t kNumProcessors = 132;
 /// Runs `kernel` to its end.
 LaunchResult launch(Memory &memory, const Kernel &kernel,
                     const LaunchConfig &config, const LaunchOptions &options);
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+/// Opcodes that are executed, such as "add" and "cp", sorted.
+struct InstructionFamily {
+  std::string name;
+  std::vector<std::string> opcodes;
+};
+std::vector<InstructionFamily> getInstructionFamilies();
 
 } // namespace kvc::emu
 
