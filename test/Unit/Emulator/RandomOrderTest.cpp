@@ -306,3 +306,75 @@ TEST(RandomOrderTest, NamedBarriersAndAtomics) {
       return;
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+/// Two blocks that access words of a few sectors at random, in barriers of their own;
+/// lanes of a warp are in order there. Of a sector with more than two writers or
+/// readers some are forgotten, so that races may be missed, but none is invented.
+TEST(RandomOrderTest, GlobalMemory) {
+  uint32_t firstLine = getFirstLine();
+  unsigned numRacy = 0, numFound = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    auto below = [&](uint32_t limit) { return uint32_t(random() % limit); };
+    constexpr uint32_t kThreads = 96; // of a block
+    Model model(2 * kThreads);
+    uint32_t numWords = 4 + below(28), odds = 1 + below(4), line = firstLine;
+    std::string body;
+    auto add = [&](const std::string &instruction) {
+      body += instruction + "\n";
+      ++line;
+    };
+    add("mad.lo.u32 %r1, %b, " + std::to_string(kThreads) + ", %t;");
+    for (int step = 0; step < 30; ++step) {
+      if (below(odds + 1) == 0) {
+        add("bar.sync 0;");
+        for (uint32_t block = 0; block < 2; ++block) {
+          std::vector<uint32_t> threads;
+          for (uint32_t t = 0; t < kThreads; ++t)
+            threads.push_back(block * kThreads + t);
+          model.synchronise(threads);
+        }
+        continue;
+      }
+      uint32_t thread = below(2 * kThreads), size = 1u << below(3);
+      uint32_t offset = below(4 * numWords / size) * size;
+      // Blocks mostly keep to their own words, not to their own sectors.
+      if (below(8))
+        offset = offset / 8 * 8 + thread / kThreads * 4 + offset % 4 / size * size;
+      bool isWrite = below(2), isStrong = size == 4 && below(4) == 0;
+      add("setp.eq.u32 %p0, %r1, " + std::to_string(thread) + ";");
+      std::string type = ".u" + std::to_string(8 * size) + " ";
+      std::string place = "[%in+" + std::to_string(offset) + "]";
+      model.access(thread, line, offset, size, isWrite, isStrong);
+      add(std::string("@%p0 ") + (isWrite ? "st" : "ld") +
+          (isStrong ? ".volatile" : "") + ".global" + type +
+          (isWrite ? place + ", %r1;" : "%r2, " + place + ";"));
+    }
+    std::set<uint32_t> racyLines, racyBytes;
+    model.findRaces(racyLines, racyBytes, true);
+    CheckRunner runner(body);
+    runner.grid = {2, 1, 1};
+    runner.block = {kThreads, 1, 1};
+    runner.options.maxReports = 1000;
+    for (const Mode &mode : kModes) {
+      LaunchResult result = runner.run(mode);
+      EXPECT_TRUE(result.finished) << result.error;
+      for (const Report &report : result.reports) {
+        EXPECT_EQ(report.kind, ReportKind::Race) << report.print();
+        EXPECT_TRUE(racyLines.count(report.line)) << mode.name << ": " << report.print();
+      }
+      numRacy += !racyLines.empty();
+      numFound += !racyLines.empty() && result.numReports > 0;
+    }
+    if (testing::Test::HasFailure())
+      return;
+  }
+  EXPECT_GT(numRacy, 200u);
+  EXPECT_LT(numRacy, 800u);
+  EXPECT_GE(numFound * 100, numRacy * 80) << numFound << " of " << numRacy;
+}
