@@ -19,6 +19,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -131,24 +132,36 @@ static void checkSize(uint64_t expected, uint64_t size) {
                  " bytes, got " + std::to_string(size));
 }
 
-static void uploadMemory(const DeviceMemory &memory, const ConstBytes &bytes) {
-  checkSize(memory.size, bytes.size());
+/// The address of a part of device memory.
+static void *findPart(const DeviceMemory &memory, uint64_t offset,
+                      uint64_t size) {
+  if (offset > memory.size || size > memory.size - offset)
+    throwInvalid("expected a part of " + std::to_string(memory.size) +
+                 " bytes, got " + std::to_string(size) + " from byte " +
+                 std::to_string(offset));
+  return static_cast<char *>(memory.data) + offset;
+}
+
+static void uploadMemory(const DeviceMemory &memory, uint64_t offset,
+                         const ConstBytes &bytes) {
+  void *part = findPart(memory, offset, bytes.size());
   kvc_status_t status;
   {
     nb::gil_scoped_release release;
-    status = kvc_device_upload(memory.device->handle.get(), memory.data,
-                               bytes.data(), memory.size);
+    status = kvc_device_upload(memory.device->handle.get(), part, bytes.data(),
+                               bytes.size());
   }
   check(status);
 }
 
-static void downloadMemory(const DeviceMemory &memory, const Bytes &bytes) {
-  checkSize(memory.size, bytes.size());
+static void downloadMemory(const DeviceMemory &memory, uint64_t offset,
+                           const Bytes &bytes) {
+  void *part = findPart(memory, offset, bytes.size());
   kvc_status_t status;
   {
     nb::gil_scoped_release release;
     status = kvc_device_download(memory.device->handle.get(), bytes.data(),
-                                 memory.data, memory.size);
+                                 part, bytes.size());
   }
   check(status);
 }
@@ -451,7 +464,7 @@ static Tensor makeTensor(const nb::ndarray<nb::ro> &array, kvc_dtype_t dtype) {
 /// A contiguous tensor in device memory.
 static Tensor makeDeviceTensor(nb::handle_t<DeviceMemory> memory,
                                const std::vector<int64_t> &shape,
-                               kvc_dtype_t dtype) {
+                               int64_t rowStride, kvc_dtype_t dtype) {
   if (shape.size() > KVC_MAX_RANK)
     throwInvalid("expected an array of rank at most " +
                  std::to_string(KVC_MAX_RANK) + ", got " +
@@ -464,10 +477,14 @@ static Tensor makeDeviceTensor(nb::handle_t<DeviceMemory> memory,
   int64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
     result.tensor.shape[i] = shape[i];
-    result.tensor.strides[i] = stride;
+    result.tensor.strides[i] = i == 0 ? std::max(stride, rowStride) : stride;
   }
-  checkSize(owner.size, static_cast<uint64_t>(stride) *
-                            static_cast<uint64_t>(kvc_dtype_size(dtype)));
+  // Up to the end of the last row.
+  int64_t elements = stride;
+  if (stride > 0 && !shape.empty())
+    elements += (shape[0] - 1) * (result.tensor.strides[0] - stride / shape[0]);
+  findPart(owner, 0, static_cast<uint64_t>(elements) *
+                         static_cast<uint64_t>(kvc_dtype_size(dtype)));
   result.deviceMemory = nb::borrow(memory);
   result.device = owner.device;
   return result;
@@ -582,8 +599,8 @@ NB_MODULE(_kvc, m) {
       });
   nb::class_<DeviceMemory>(m, "DeviceMemory")
       .def(nb::init<DevicePtr, uint64_t>(), "device"_a, "size"_a)
-      .def("upload", uploadMemory, "bytes"_a)
-      .def("download", downloadMemory, "bytes"_a);
+      .def("upload", uploadMemory, "offset"_a, "bytes"_a)
+      .def("download", downloadMemory, "offset"_a, "bytes"_a);
 
   nb::class_<CacheType>(m, "CacheType")
       .def_static("make", makeCacheType, "page_size"_a, "components"_a)
@@ -639,7 +656,7 @@ NB_MODULE(_kvc, m) {
   nb::class_<Tensor>(m, "Tensor")
       .def_static("make", makeTensor, "array"_a, "dtype"_a)
       .def_static("make_on_device", makeDeviceTensor, "memory"_a, "shape"_a,
-                  "dtype"_a);
+                  "row_stride"_a, "dtype"_a);
   nb::class_<Program>(m, "Program")
       .def("functions", describeFunctions)
       .def("run", run, "function"_a, "stream"_a, "args"_a)

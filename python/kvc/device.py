@@ -1,5 +1,6 @@
 """Devices: the CPU, and GPUs or their emulator behind CUDA's driver."""
 
+import math
 from pathlib import Path
 from typing import Union
 
@@ -104,7 +105,7 @@ class Device:
 
 
 class DeviceArray:
-    """A contiguous array in a device's memory, with any contents.
+    """An array in a device's memory, with any contents.
 
     A function takes it as a tensor, or writes a result to it, where it is.
 
@@ -115,33 +116,61 @@ class DeviceArray:
     shape : tuple of int
     dtype : numpy.dtype
         One of kvc's element types.
+    row_stride : int
+        Elements from one index of the first dimension to the next, at least those of
+        a row, which is the default. Rows themselves are contiguous.
 
     Raises
     ------
     Error
         If the device has too little memory.
+    ValueError
+        If `row_stride` is less than the elements of a row.
     """
 
-    def __init__(self, device: Device, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    def __init__(
+        self,
+        device: Device,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        row_stride: Union[int, None] = None,
+    ) -> None:
         if device.is_cpu:
             raise Error(Status.INVALID_ARGUMENT, "expected a device with memory, got the CPU")
         self.device = device
         self.shape = tuple(int(extent) for extent in shape)
         self.dtype = np.dtype(dtype)
-        size = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        row = math.prod(self.shape[1:])
+        self.row_stride = row if row_stride is None else int(row_stride)
+        if self.row_stride < row:
+            raise ValueError(f"expected a row_stride of at least {row}, got {row_stride}")
+        elements = math.prod(self.shape)
+        if elements and self.shape:
+            elements += (self.shape[0] - 1) * (self.row_stride - row)
         number = dtypes.NUMBERS[dtypes.from_numpy(self.dtype)]
-        self._memory = _kvc.DeviceMemory(device._device, size)
-        self._tensor = _kvc.Tensor.make_on_device(self._memory, list(self.shape), number)
+        self._memory = _kvc.DeviceMemory(device._device, elements * self.dtype.itemsize)
+        self._tensor = _kvc.Tensor.make_on_device(
+            self._memory, list(self.shape), self.row_stride, number
+        )
 
     @property
     def ndim(self) -> int:
         """Dimensions."""
         return len(self.shape)
 
+    def _parts(self, array: np.ndarray):
+        """Yields the offset of each contiguous part in bytes, and its bytes in `array`."""
+        if not self.shape or self.row_stride == math.prod(self.shape[1:]):
+            yield 0, array.reshape(-1).view(np.uint8)
+            return
+        for i, row in enumerate(array):
+            yield i * self.row_stride * self.dtype.itemsize, row.reshape(-1).view(np.uint8)
+
     def get(self) -> np.ndarray:
         """Returns a copy on the host, after all work of the device's streams."""
         result = np.empty(self.shape, self.dtype)
-        self._memory.download(result.reshape(-1).view(np.uint8))
+        for offset, part in self._parts(result):
+            self._memory.download(offset, part)
         return result
 
     def set(self, array: np.ndarray) -> None:
@@ -157,4 +186,5 @@ class DeviceArray:
                 f"expected an array of {self.dtype} and shape {self.shape}, got {array.dtype} "
                 f"and {array.shape}"
             )
-        self._memory.upload(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        for offset, part in self._parts(np.ascontiguousarray(array)):
+            self._memory.upload(offset, part)

@@ -188,6 +188,11 @@ def test_device_arrays(device):
     assert (array.get() == values[:, ::-1]).all()
     array.set(values)
     assert (array.get() == values).all()
+    apart = kvc.DeviceArray(device, (2, 3, 4), np.float32, row_stride=100)
+    apart.set(values)
+    assert (apart.get() == values).all()
+    with pytest.raises(ValueError, match="expected a row_stride of at least 12, got 11"):
+        kvc.DeviceArray(device, (2, 3, 4), np.float32, row_stride=11)
     for other in (values[:1], values.astype(np.float16)):
         with pytest.raises(ValueError, match="expected an array of float32 and shape"):
             array.set(other)

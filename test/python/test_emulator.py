@@ -1,0 +1,281 @@
+"""GPU kernels in the emulator, by the same cases as the CPU's.
+
+Each call runs under every policy of asynchronous copies and two random orders of
+warps and blocks: with the same bits, and without a report, which would make the
+call fail. Slots that no sequence owns hold NaN.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kvc
+import reference
+from problems import Memory, Problem, arguments, check, gqa, mla, run, same_bits, unwritten
+from targets import FULL, DEVICES, sample
+from test_traps import GROUPS, SPLITS, name_of
+
+ORDERS = (
+    "copies=lazy",
+    "copies=eager,processors=1",
+    "copies=random,seed=1",
+    "copies=random,seed=2,processors=3,shift=1024",
+)
+EMULATORS = [target for target in DEVICES if target.device == "emulator"]
+pytestmark = pytest.mark.skipif(not EMULATORS, reason="the emulator is not built")
+
+
+@pytest.fixture
+def target():
+    return EMULATORS[0]
+
+
+@pytest.fixture
+def device_stream(stream_of, target):
+    return stream_of(target)
+
+
+@pytest.fixture
+def in_every_order(monkeypatch):
+    """Returns a function that calls another one in every order, for arrays.
+
+    Their bits must agree.
+    """
+
+    def call(run_once):
+        results = []
+        for order in ORDERS:
+            monkeypatch.setenv("KVC_EMULATOR", order)
+            results.append(run_once())
+        for order, result in zip(ORDERS[1:], results[1:]):
+            assert all(same_bits(a, b) for a, b in zip(results[0], result)), order
+        return results[0]
+
+    return call
+
+
+@pytest.fixture
+def attend_in_every_order(attend, target, device_stream, in_every_order):
+    """Returns a function that runs and checks a problem, and gives its results."""
+
+    def call(problem, rows=None, fill="nan", **options):
+        function = attend(problem.config, target, **options)
+        results = in_every_order(lambda: run(function, problem, fill, device_stream))
+        check(problem, results, rows)
+        return results
+
+    return call
+
+
+def decode(dtype="bf16", width=64, **others):
+    return gqa(dtype=dtype, width=width, **others)
+
+
+# --- T1: slots that no sequence owns -----------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    sample(
+        [decode(d, w, page=p) for d, w, p in
+         (("bf16", 128, 16), ("bf16", 64, 1), ("f16", 64, 3), ("f16", 128, 64))]
+        + [decode(window=8), decode(sinks=True, softcap=5.0), decode(append=True)],
+        5,
+    ),
+    ids=name_of,
+)  # fmt: skip
+def test_t1_unowned_slots_leak_in(attend_in_every_order, config):
+    problem = Problem(config, [65, 17, 1], [1, 1, 1])
+    zero, nan, inf = (attend_in_every_order(problem, fill=f) for f in ("zero", "nan", "inf"))
+    for other in (nan, inf):
+        assert same_bits(zero[0], other[0]) and same_bits(zero[1], other[1])
+
+
+# --- T2, T3: every length ----------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [decode(), decode("f16", 128, page=3)], ids=name_of)
+def test_t2_one_exact_length_is_wrong(attend_in_every_order, config):
+    lens = list(range(258)) if FULL else [*range(0, 258, 7), 63, 64, 65, 127, 128, 129, 255, 256, 257]
+    out, lse = attend_in_every_order(Problem(config, lens, [1] * len(lens)))
+    assert np.isfinite(out.astype(np.float32)).all() and np.isfinite(lse[1:]).all()
+
+
+@pytest.mark.parametrize("config", [decode(), decode("f16")], ids=name_of)
+def test_t3_tail_lanes_counted_in_the_sum(attend_in_every_order, config):
+    lens = [1, 255, 256, 257, 511]
+    problem = Problem(config, lens, [1] * len(lens), query_scale=0.0)
+    out, lse = attend_in_every_order(problem)
+    group = config.query_heads // config.component(config.value)[0]
+    mean = np.stack([v.astype(np.float64).mean(axis=0) for v in problem.stored[config.value]])
+    reference.check_rows(out, np.repeat(mean, group, axis=1), config.out_dtype)
+    reference.check_lse(lse, np.repeat(np.log(lens)[:, None], config.query_heads, axis=1))
+
+
+# --- T4, T5: merging parts ---------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [2, 3, 8])
+def test_t4_merging_empty_parts(attend_in_every_order, parts):
+    """A window leaves parts of long sequences without a key that is seen."""
+    config = decode(window=40, sinks=parts == 3)
+    lens = [64 * parts, 64 * parts - 30, 0, 1]
+    out, lse = attend_in_every_order(Problem(config, lens, [1] * 4), split=64)
+    if not config.sinks:
+        assert (out[2] == 0).all() and np.isneginf(lse[2]).all()
+
+
+@pytest.mark.parametrize("config", [decode(), decode("f16", out_dtype="f16")], ids=name_of)
+def test_t5_log_sum_exp_base_mixed(attend_in_every_order, config):
+    """A long sequence in parts, against one pass over it."""
+    problem = Problem(config, [4096 + 64], [1])
+    parts = attend_in_every_order(problem, split=512)
+    whole = attend_in_every_order(problem, split=8192)
+    reference.check_lse(parts[1], whole[1])
+    reference.check_rows(parts[0], whole[0].astype(np.float64), config.out_dtype)
+
+
+def test_the_merge_operation_is_refused(compiler, target):
+    rows, lse = "tensor<?x4x64xbf16>", "tensor<?x4xf32>"
+    text = (
+        f"func.func @merge(%a: {rows}, %b: {rows}, %c: {lse}, %d: {lse}) -> ({rows}, {lse}) {{\n"
+        f"  %o, %l = kvc.merge outputs(%a, %b : {rows}, {rows}) lses(%c, %d : {lse}, {lse})"
+        f" : {rows}, {lse}\n  return %o, %l : {rows}, {lse}\n}}\n"
+    )
+    with pytest.raises(kvc.CompileError, match="kvc.merge"):
+        compiler.compile(text, **target.compile_options())
+
+
+# --- T7: alignment of causal ---------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [decode(), decode(window=3), decode("f16")], ids=name_of)
+def test_t7_causal_alignment_differs_by_target(attend_in_every_order, config):
+    attend_in_every_order(Problem(config, [7, 64, 0, 1, 2], [1] * 5))
+
+
+@pytest.mark.parametrize("query_len", [2, 5])
+def test_t7_longer_queries_are_refused(attend, target, device_stream, query_len):
+    problem = Problem(decode(), [7, 64], [query_len, 1])
+    with pytest.raises(kvc.Error, match=f"max_query_len of at most 1.*got {query_len}"):
+        run(attend(problem.config, target), problem, stream=device_stream)
+
+
+# --- T8: features on every path --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    sample(
+        [
+            decode(d, softcap=cap, **more)
+            for d in ("bf16", "f16")
+            for cap in (30.0, 50.0)
+            for more in ({}, {"window": 12}, {"causal": False, "page": 3})
+        ]
+        + [decode("bf16", 128, softcap=30.0, sinks=True)],
+        6,
+    ),
+    ids=name_of,
+)
+def test_t8_feature_dropped_on_one_path(attend_in_every_order, config):
+    problem = Problem(config, [100, 6, 300], [1, 1, 1], query_scale=12.0)
+    attend_in_every_order(problem)
+    uncapped = replace(problem, config=replace(config, softcap=None))
+    assert np.abs(problem.want()[0] - uncapped.want()[0]).max() > 0.01
+
+
+# --- T11: odd groups -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_t11_odd_groups(attend_in_every_order, group):
+    kv_heads, dtype = ((2, "bf16"), (1, "f16"))[group % 2]
+    config = decode(dtype, query_heads=group * kv_heads, kv_heads=kv_heads)
+    attend_in_every_order(Problem(config, [33, 5, 70], [1, 1, 1]))
+
+
+# --- T12: splits -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", sample([s for s in SPLITS if s >= 64], 5))
+def test_t12_splits_leave_rows_unwritten(attend_in_every_order, split):
+    config = decode(kv_heads=1, sinks=True)
+    for kv_lens in ([1024, 1, 0, 17, 64, 65], [63]):
+        attend_in_every_order(Problem(config, kv_lens, [1] * len(kv_lens)), split=split)
+    windowed = decode(window=40)
+    attend_in_every_order(Problem(windowed, [1000, 39, 41], [1, 1, 1]), split=split)
+
+
+# --- T13, T14: offsets that do not fit in 32 bits ----------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_t13_32_bit_wrap(attend, target, device_stream, in_every_order, dtype):
+    far = 65_537
+    config = gqa(query_heads=8, kv_heads=8, width=128, dtype=dtype, append=True)
+    problem = Problem(config, [16, 5], [1, 1])
+    function = attend(config, target)
+    pool = kvc.Pool(function.cache_type, far + 1, device=device_stream.device)
+    view = pool.view()
+    pages = np.array([[far], [far - 1]], np.int32)
+    slots = pages[:, 0] * 16 + np.array(problem.kv_lens) - 1
+    nan = np.full((16, 8, 128), np.nan)
+    for name, values in problem.stored.items():
+        for (page,), rows in zip(pages, values):
+            view.write(name, page * 16 + np.arange(16), nan)
+            view.write(name, page * 16 + np.arange(len(rows) - 1), rows[:-1])
+    batch = kvc.RawBatch([0, 1, 2], problem.kv_lens, pages, slots)
+
+    def run_once():
+        out = unwritten(problem)
+        function(*arguments(problem, None, view, batch), out=out, stream=device_stream)
+        return out
+
+    check(problem, in_every_order(run_once))
+    for name, values in problem.stored.items():
+        for slot, rows in zip(slots, values):
+            assert same_bits(view.read(name, [slot])[0], rows[-1])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_t14_strided_append(attend, target, device_stream, in_every_order, rows):
+    config = decode(query_heads=2, kv_heads=2, append=True)
+    problem = Problem(config, [5] * rows, [1] * rows)
+    function = attend(config, target)
+    memory = Memory(problem, function.cache_type, new_tokens=False, device=device_stream.device)
+    given = arguments(problem, memory)
+    for i in (0, 1, 2):  # query, key, value
+        far = kvc.DeviceArray(device_stream.device, given[i].shape, given[i].dtype, row_stride=2**30)
+        far.set(given[i])
+        given[i] = far
+
+    def run_once():
+        out = unwritten(problem)
+        function(*given, out=out, stream=device_stream)
+        return out
+
+    check(problem, in_every_order(run_once))
+    for name in ("k", "v"):
+        for sequence, values in zip(memory.sequences, problem.stored[name]):
+            assert same_bits(sequence.read(name), values)
+
+
+# --- What is not there -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    [gqa(dtype="f32"), decode(width=40), decode("bf16", 128, value_width=64), mla()],
+    ids=name_of,
+)
+def test_other_shapes_are_refused(attend, target, config):
+    with pytest.raises(kvc.CompileError):
+        attend(config, target)
+
+
+@pytest.mark.parametrize("kv_lens", [[], [0], [0, 0, 0]], ids=str)
+def test_nothing_to_see(attend_in_every_order, kv_lens):
+    out, lse = attend_in_every_order(Problem(decode(), kv_lens, [1] * len(kv_lens)))
+    assert (out == 0).all() and np.isneginf(lse).all()
