@@ -119,7 +119,8 @@ void Call::addCache(const CacheView &cache) {
   argument.cache = cache.view;
   pointers.push_back(&argument.cache);
   for (uint32_t i = 0; argument.isOnHost && i < cache.view.num_components; ++i)
-    addRange(cache.view.components[i].data, 0, getExtent(cache, i),
+    addRange(cache.view.components[i].data, 0,
+             getExtent(cache, i, cache.view.num_pages),
              kvc_dtype_size(cache.type.components[i].dtype),
              /*isWritten=*/true);
 }

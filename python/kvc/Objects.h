@@ -106,18 +106,19 @@ struct CacheView {
   DevicePtr device; ///< Where the memory is; null for the host.
 };
 
-/// Elements from the first to the last of component `index`, one included; 0
-/// without pages.
-inline int64_t getExtent(const CacheView &cache, uint32_t index) {
+/// Elements from the first to the last of `numPages` pages of component `index`;
+/// 0 without pages.
+inline int64_t getExtent(const CacheView &cache, uint32_t index,
+                         int64_t numPages) {
   const kvc_component_view_t &view = cache.view.components[index];
   const kvc_component_type_t &type = cache.type.components[index];
-  if (cache.view.num_pages == 0)
+  if (numPages == 0)
     return 0;
   bool isRowMajor = type.layout == KVC_LAYOUT_ROW_MAJOR;
   int64_t image =
       isRowMajor ? (cache.type.page_size - 1) * view.token_stride + type.width
                  : int64_t{cache.type.page_size} * type.width;
-  return (cache.view.num_pages - 1) * view.page_stride +
+  return (numPages - 1) * view.page_stride +
          (type.heads - 1) * view.head_stride + image;
 }
 

@@ -232,18 +232,37 @@ static CacheView makeCacheView(const CacheType &type, int64_t numPages,
   return result;
 }
 
-/// The memory of component `index` as an array of unsigned integers, shaped as
-/// makeCacheView takes it; of a device a copy of it.
-static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
-  const auto &cache = nb::cast<const CacheView &>(self);
-  if (index >= cache.view.num_components)
+/// Component `index` of `numPages` pages from `firstPage` on.
+static kvc_component_view_t getPages(const CacheView &cache, uint32_t index,
+                                     int64_t firstPage, int64_t numPages) {
+  if (index >= cache.view.num_components || firstPage < 0 || numPages < 0 ||
+      firstPage > cache.view.num_pages ||
+      numPages > cache.view.num_pages - firstPage)
     throw nb::index_error();
   kvc_component_view_t view = cache.view.components[index];
+  int64_t offset = firstPage * view.page_stride *
+                   kvc_dtype_size(cache.type.components[index].dtype);
+  if (numPages > 0)
+    view.data = static_cast<char *>(view.data) + offset;
+  return view;
+}
+
+static uint64_t getBytes(const CacheView &cache, uint32_t index,
+                         int64_t numPages) {
+  return static_cast<uint64_t>(getExtent(cache, index, numPages)) *
+         static_cast<uint64_t>(
+             kvc_dtype_size(cache.type.components[index].dtype));
+}
+
+/// The memory of pages of component `index` as an array of unsigned integers,
+/// shaped as makeCacheView takes it; of a device a copy of it.
+static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index,
+                                        int64_t firstPage, int64_t numPages) {
+  const auto &cache = nb::cast<const CacheView &>(self);
+  kvc_component_view_t view = getPages(cache, index, firstPage, numPages);
   nb::object owner = nb::borrow(self);
   if (cache.device) {
-    auto size = static_cast<size_t>(getExtent(cache, index)) *
-                static_cast<size_t>(
-                    kvc_dtype_size(cache.type.components[index].dtype));
+    uint64_t size = getBytes(cache, index, numPages);
     auto copy = std::make_unique<char[]>(size);
     check(kvc_device_download(cache.device->handle.get(), copy.get(), view.data,
                               size));
@@ -253,7 +272,7 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
     });
   }
   const kvc_component_type_t &type = cache.type.components[index];
-  auto pages = static_cast<size_t>(cache.view.num_pages);
+  auto pages = static_cast<size_t>(numPages);
   auto heads = static_cast<size_t>(type.heads);
   auto page = static_cast<size_t>(cache.type.page_size);
   auto width = static_cast<size_t>(type.width);
@@ -271,10 +290,10 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
 }
 
 /// Writes back what getMemory() copied from a device.
-static void setMemory(const CacheView &cache, uint32_t index,
+static void setMemory(const CacheView &cache, uint32_t index, int64_t firstPage,
                       const nb::ndarray<nb::ro> &memory) {
-  if (index >= cache.view.num_components)
-    throw nb::index_error();
+  auto numPages = static_cast<int64_t>(memory.shape(0));
+  kvc_component_view_t view = getPages(cache, index, firstPage, numPages);
   int64_t extent = 1;
   for (size_t i = 0; i < memory.ndim(); ++i)
     extent = memory.shape(i) == 0
@@ -282,12 +301,8 @@ static void setMemory(const CacheView &cache, uint32_t index,
                  : extent + static_cast<int64_t>(memory.shape(i) - 1) *
                                 memory.stride(i);
   auto size = static_cast<uint64_t>(extent) * memory.itemsize();
-  checkSize(static_cast<uint64_t>(getExtent(cache, index)) *
-                static_cast<uint64_t>(
-                    kvc_dtype_size(cache.type.components[index].dtype)),
-            size);
-  check(kvc_device_upload(cache.device->handle.get(),
-                          cache.view.components[index].data, memory.data(),
+  checkSize(getBytes(cache, index, numPages), size);
+  check(kvc_device_upload(cache.device->handle.get(), view.data, memory.data(),
                           size));
 }
 
@@ -612,9 +627,12 @@ NB_MODULE(_kvc, m) {
       });
   nb::class_<CacheView>(m, "CacheView")
       .def_static("make", makeCacheView, "type"_a, "num_pages"_a, "arrays"_a)
-      .def("memory", [](nb::handle_t<CacheView> self,
-                        uint32_t index) { return getMemory(self, index); })
-      .def("set_memory", setMemory, "index"_a, "memory"_a)
+      .def("memory",
+           [](nb::handle_t<CacheView> self, uint32_t index, int64_t firstPage,
+              int64_t numPages) {
+             return getMemory(self, index, firstPage, numPages);
+           })
+      .def("set_memory", setMemory, "index"_a, "first_page"_a, "memory"_a)
       .def_prop_ro("num_pages",
                    [](const CacheView &v) { return v.view.num_pages; });
   nb::class_<Pool>(m, "Pool")

@@ -187,16 +187,33 @@ class CacheView:
             memory.flags.writeable = False
         return memory
 
-    def _copy(self, name: str) -> np.ndarray:
-        """Returns the memory, of a device a copy."""
+    def _copy(self, name: str, page: Union[int, None] = None) -> np.ndarray:
+        """Returns the memory, or one page of it; of a device a copy."""
         index = self.cache_type.index(name)
         dtype = dtypes.to_numpy(self.cache_type.components[index].dtype)
-        return self._view.memory(index).view(dtype)
+        pages = (0, self.num_pages) if page is None else (page, 1)
+        return self._view.memory(index, *pages).view(dtype)
 
-    def _update(self, name: str, memory: np.ndarray) -> None:
+    def _update(self, name: str, memory: np.ndarray, page: int = 0) -> None:
         """Writes a changed result of `_copy` back to the device it is from."""
         if self._is_on_device:
-            self._view.set_memory(self.cache_type.index(name), dtypes.bits(memory))
+            self._view.set_memory(self.cache_type.index(name), page, dtypes.bits(memory))
+
+    def _parts(self, slots: np.ndarray):
+        """Yields the page to copy, the slots in it, and which of `slots` they are.
+
+        On a device page by page, so that no more than these is copied; else all.
+        """
+        slots = np.asarray(slots, np.int64)
+        if not self._is_on_device:
+            yield None, slots, slice(None)
+            return
+        pages, offsets = np.divmod(slots, self.cache_type.page_size)
+        for page in np.unique(pages):
+            if not 0 <= page < self.num_pages:
+                raise IndexError(f"expected a page from 0 to {self.num_pages - 1}, got {page}")
+            chosen = pages == page
+            yield int(page), offsets[chosen], chosen
 
     def fill(self, value: float) -> None:
         """Sets all elements of all components."""
@@ -239,9 +256,13 @@ class CacheView:
         -------
         array of the component's type, shape (tokens, heads, width)
         """
-        memory, index = self._place(name, self._copy(name), np.asarray(slots, np.int64))
         component = self.cache_type.components[self.cache_type.index(name)]
-        return memory[index].reshape(len(slots), component.heads, component.width)
+        shape = (len(slots), component.heads, component.width)
+        result = np.empty(shape, dtypes.to_numpy(component.dtype))
+        for page, part, chosen in self._parts(slots):
+            memory, index = self._place(name, self._copy(name, page), part)
+            result[chosen] = memory[index].reshape(len(part), *shape[1:])
+        return result
 
     def write(self, name: str, slots: np.ndarray, values: np.ndarray) -> None:
         """Writes tokens of a component, whatever its layout.
@@ -255,11 +276,13 @@ class CacheView:
         values : array, shape (tokens, heads, width)
             Converted to the component's type.
         """
-        memory = self._copy(name)
-        image, index = self._place(name, memory, np.asarray(slots, np.int64))
-        selected = (len(slots), *image[index].shape[1:])
-        image[index] = np.asarray(values).astype(image.dtype).reshape(selected)
-        self._update(name, memory)
+        values = np.asarray(values)
+        for page, part, chosen in self._parts(slots):
+            memory = self._copy(name, page)
+            image, index = self._place(name, memory, part)
+            selected = (len(part), *image[index].shape[1:])
+            image[index] = values[chosen].astype(image.dtype).reshape(selected)
+            self._update(name, memory, page or 0)
 
 
 class Pool:
