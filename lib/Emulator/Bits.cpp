@@ -144,37 +144,27 @@ void executeLop3(Warp &warp, const Ins &ins, uint32_t mask) {
 
 enum PermuteMode { kIndex, kF4E, kB4E, kRC8, kECL, kECR, kRC16 };
 
-uint32_t permute(uint32_t a, uint32_t b, uint32_t selector, int mode) {
-  uint64_t bytes = uint64_t(b) << 32 | a;
-  uint32_t s = selector & 3, result = 0;
-  for (uint32_t i = 0; i < 4; ++i) {
-    uint32_t index;
-    bool isSign = false;
-    switch (mode) {
-    case kF4E: index = s + i; break;
-    case kB4E: index = (s - i) & 7; break;
-    case kRC8: index = s; break;
-    case kECL: index = std::max(i, s); break;
-    case kECR: index = std::min(i, s); break;
-    case kRC16: index = (s & 1) * 2 + (i & 1); break;
-    default:
-      index = selector >> (4 * i) & 7;
-      isSign = selector >> (4 * i + 3) & 1;
+template <PermuteMode Mode> struct Permute {
+  static uint32_t apply(uint32_t a, uint32_t b, uint32_t selector) {
+    uint64_t bytes = uint64_t(b) << 32 | a;
+    uint32_t s = selector & 3, result = 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+      uint32_t index = Mode == kF4E    ? s + i
+                       : Mode == kB4E  ? (s - i) & 7
+                       : Mode == kRC8  ? s
+                       : Mode == kECL  ? std::max(i, s)
+                       : Mode == kECR  ? std::min(i, s)
+                       : Mode == kRC16 ? (s & 1) * 2 + (i & 1)
+                                       : selector >> (4 * i) & 7;
+      uint32_t byte = uint32_t(bytes >> (8 * index)) & 0xFF;
+      // Bit 3 of an index asks for the sign of the byte.
+      bool isSign = Mode == kIndex && (selector >> (4 * i + 3) & 1);
+      byte = isSign ? 0 - (byte >> 7) : byte;
+      result |= (byte & 0xFF) << (8 * i);
     }
-    uint8_t byte = uint8_t(bytes >> (8 * index));
-    if (isSign)
-      byte = byte & 0x80 ? 0xFF : 0;
-    result |= uint32_t(byte) << (8 * i);
+    return result;
   }
-  return result;
-}
-
-void executePermute(Warp &warp, const Ins &ins, uint32_t mask) {
-  for (int l = 0; l < 32; ++l)
-    if (isActive(mask, l))
-      warp.getRow(ins.d)[l] = permute(warp.getRow(ins.a)[l], warp.getRow(ins.b)[l],
-                                      warp.getRow(ins.c)[l], ins.count);
-}
+};
 
 /// bmsk: ones from bit `a` on, `b` of them.
 template <bool Wraps> struct BitMask {
@@ -468,9 +458,16 @@ static void decodePermute(Decoder &decoder) {
   Row b = decoder.read(decoder.getOperand(2), type);
   Row c = decoder.read(decoder.getOperand(3), type);
   Row d = decoder.write(decoder.getOperand(0), type);
-  Ins &ins = decoder.emit(executePermute, InstructionClass::Integer);
+  static constexpr Handler handlers[] = {
+      executeTernary<Permute<kIndex>, uint32_t, uint32_t>,
+      executeTernary<Permute<kF4E>, uint32_t, uint32_t>,
+      executeTernary<Permute<kB4E>, uint32_t, uint32_t>,
+      executeTernary<Permute<kRC8>, uint32_t, uint32_t>,
+      executeTernary<Permute<kECL>, uint32_t, uint32_t>,
+      executeTernary<Permute<kECR>, uint32_t, uint32_t>,
+      executeTernary<Permute<kRC16>, uint32_t, uint32_t>};
+  Ins &ins = decoder.emit(handlers[mode], InstructionClass::Integer);
   ins.d = d, ins.a = a, ins.b = b, ins.c = c;
-  ins.count = uint8_t(mode);
 }
 
 static void decodeBitMask(Decoder &decoder) {

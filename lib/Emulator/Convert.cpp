@@ -296,6 +296,39 @@ template <class T> struct ToF32 {
   static float apply(T value) { return float(value); }
 };
 
+// The same between f32 and 16 bits.
+struct ToF16 {
+  static uint16_t apply(float value) { return f32ToF16(value); }
+};
+struct ToBF16 {
+  static uint16_t apply(float value) { return f32ToBF16(value); }
+};
+struct FromF16 {
+  static float apply(uint16_t bits) { return canonical(f16ToF32(bits)); }
+};
+struct FromBF16 {
+  static float apply(uint16_t bits) { return canonical(bf16ToF32(bits)); }
+};
+
+/// The handler of a frequent conversion to nearest without other modifiers; null if
+/// it is another one.
+Handler getFastHandler(Type result, Type source) {
+  if (result == Type::F32) {
+    switch (source) {
+    case Type::S32: return executeUnary<ToF32<int32_t>, float, int32_t>;
+    case Type::U32: return executeUnary<ToF32<uint32_t>, float, uint32_t>;
+    case Type::F16: return executeUnary<FromF16, float, uint16_t>;
+    case Type::BF16: return executeUnary<FromBF16, float, uint16_t>;
+    default: return nullptr;
+    }
+  }
+  if (source == Type::F32 && result == Type::F16)
+    return executeUnary<ToF16, uint16_t, float>;
+  if (source == Type::F32 && result == Type::BF16)
+    return executeUnary<ToBF16, uint16_t, float>;
+  return nullptr;
+}
+
 //===----------------------------------------------------------------------===//
 // Pairs
 //===----------------------------------------------------------------------===//
@@ -324,6 +357,18 @@ void executePack(Warp &warp, const Ins &ins, uint32_t mask) {
           narrow(high[l], element, getRounding(ins), ins.flags) << bits |
           narrow(low[l], element, getRounding(ins), ins.flags);
 }
+
+/// The same to nearest, without other modifiers.
+struct PackF16 {
+  static uint32_t apply(float a, float b) {
+    return uint32_t(f32ToF16(a)) << 16 | f32ToF16(b);
+  }
+};
+struct PackBF16 {
+  static uint32_t apply(float a, float b) {
+    return uint32_t(f32ToBF16(a)) << 16 | f32ToBF16(b);
+  }
+};
 
 /// A pair to a pair, element by element.
 void executePairs(Warp &warp, const Ins &ins, uint32_t mask) {
@@ -363,7 +408,13 @@ static void decodePair(Decoder &decoder, Type result, Type source, Rounding roun
     Row a = decoder.read(decoder.getOperand(1), source);
     Row b = decoder.read(decoder.getOperand(2), source);
     Row d = decoder.write(decoder.getOperand(0), result);
-    Ins &ins = decoder.emit(executePack, InstructionClass::Convert);
+    bool isPlain = rounding == Rounding::NearestEven && !flags;
+    Handler handler = isPlain && result == Type::F16x2
+                          ? executeBinary<PackF16, uint32_t, float>
+                      : isPlain && result == Type::BF16x2
+                          ? executeBinary<PackBF16, uint32_t, float>
+                          : Handler(executePack);
+    Ins &ins = decoder.emit(handler, InstructionClass::Convert);
     ins.d = d, ins.a = a, ins.b = b;
     ins.count = packed.count, ins.extra = packed.extra;
     ins.offset = packed.offset, ins.flags = packed.flags;
@@ -456,12 +507,9 @@ static void decodeCvt(Decoder &decoder) {
     flags |= kWideResult;
   Handler handler = fromFloat ? (toFloat ? executeFloats : executeFloatToInteger)
                               : (toFloat ? executeIntegerToFloat : executeIntegers);
-  if (result == Type::F32 && rounding == Rounding::NearestEven && !(flags & ~kFtz)) {
-    if (source == Type::S32)
-      handler = executeUnary<ToF32<int32_t>, float, int32_t>;
-    else if (source == Type::U32)
-      handler = executeUnary<ToF32<uint32_t>, float, uint32_t>;
-  }
+  if (rounding == Rounding::NearestEven && !flags)
+    if (Handler fast = getFastHandler(result, source))
+      handler = fast;
   Ins &ins = decoder.emit(handler, InstructionClass::Convert);
   ins.d = d, ins.a = a;
   ins.count = uint8_t(source), ins.extra = uint32_t(result);

@@ -121,9 +121,24 @@ struct CopySign {
 };
 
 // Approximations.
+
+/// 2^a = 2^n * 2^f, with |f| at most 1/2: the Taylor series of the second in f64 is
+/// within 2^-27, and rounding to f32 sees to the ends of the range. Unlike the
+/// library's function it vectorises.
 template <bool Ftz> struct Ex2 {
   static float apply(float a) {
-    return finish<Ftz, false>(std::exp2(flushIf<Ftz>(a)));
+    a = flushIf<Ftz>(a);
+    double x = a < -200 ? -200 : a > 200 ? 200 : a; // both are beyond f32
+    constexpr double kShift = 0x1.8p52; // leaves n in the lowest bits
+    double shifted = x + kShift, t = (x - (shifted - kShift)) * 0.6931471805599453;
+    double p = 1.0 / 5040;
+    p = p * t + 1.0 / 720;
+    p = p * t + 1.0 / 120;
+    p = p * t + 1.0 / 24;
+    p = p * t + 1.0 / 6;
+    p = ((p * t + 0.5) * t + 1) * t + 1;
+    double scale = bitCast<double>((bitCast<uint64_t>(shifted) + 1023) << 52);
+    return finish<Ftz, false>(float(p * scale));
   }
 };
 template <bool Ftz> struct Lg2 {

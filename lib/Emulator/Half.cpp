@@ -94,6 +94,45 @@ uint16_t compute(HalfOperation operation, uint16_t a, uint16_t b, uint16_t c,
   return flags & kFtz ? flushHalf(result, isBF16) : result;
 }
 
+/// Sums and products without modifiers, in f32: its 24 bits are twice the 8 or 11 of
+/// the type and two more, with which a sum or a product that is rounded twice comes
+/// out as if rounded once. Not so products of bf16 below the range of f32.
+template <HalfOperation Operation, bool IsBF16> struct PlainHalf {
+  static uint32_t applyOne(uint16_t a, uint16_t b) {
+    float x = IsBF16 ? bf16ToF32(a) : f16ToF32(a);
+    float y = IsBF16 ? bf16ToF32(b) : f16ToF32(b);
+    float value = Operation == HalfOperation::Add   ? x + y
+                  : Operation == HalfOperation::Sub ? x - y
+                                                    : x * y;
+    return IsBF16 ? f32ToBF16(value) : f32ToF16(value);
+  }
+  static uint32_t apply(uint32_t a, uint32_t b) {
+    return applyOne(uint16_t(a >> 16), uint16_t(b >> 16)) << 16 |
+           applyOne(uint16_t(a), uint16_t(b));
+  }
+};
+
+/// The handler for both halves, of which 16-bit types ignore the upper one; null if
+/// there is none as simple.
+Handler getPlainHandler(HalfOperation operation, uint8_t flags) {
+  using Op = HalfOperation;
+  if (flags & ~kBF16)
+    return nullptr;
+  bool isBF16 = flags & kBF16;
+  switch (operation) {
+  case Op::Add:
+    return isBF16 ? executeBinary<PlainHalf<Op::Add, true>, uint32_t, uint32_t>
+                  : executeBinary<PlainHalf<Op::Add, false>, uint32_t, uint32_t>;
+  case Op::Sub:
+    return isBF16 ? executeBinary<PlainHalf<Op::Sub, true>, uint32_t, uint32_t>
+                  : executeBinary<PlainHalf<Op::Sub, false>, uint32_t, uint32_t>;
+  case Op::Mul:
+    return isBF16 ? nullptr
+                  : Handler(executeBinary<PlainHalf<Op::Mul, false>, uint32_t, uint32_t>);
+  default: return nullptr;
+  }
+}
+
 template <bool IsPacked>
 void executeHalf(Warp &warp, const Ins &ins, uint32_t mask) {
   auto operation = HalfOperation(ins.count);
@@ -162,7 +201,10 @@ void kvc::emu::decodeHalf(Decoder &decoder, Type type) {
   for (size_t i = 1; i < operands; ++i)
     rows[i - 1] = decoder.read(decoder.getOperand(i), type);
   Row d = decoder.write(decoder.getOperand(0), type);
-  Ins &ins = decoder.emit(isPacked ? executeHalf<true> : executeHalf<false>,
+  Handler handler = getPlainHandler(operation, flags);
+  if (!handler)
+    handler = isPacked ? executeHalf<true> : executeHalf<false>;
+  Ins &ins = decoder.emit(handler,
                           isApproximation ? InstructionClass::Special
                                           : InstructionClass::Half);
   ins.d = d, ins.a = rows[0], ins.b = rows[1], ins.c = rows[2];

@@ -69,6 +69,25 @@ inline float e4m3ToF32(uint8_t bits) {
   return bitsToFloat(result | static_cast<uint32_t>(bits & 0x80) << 24);
 }
 
+// Narrowing of f32 to nearest even, without a branch. A NaN becomes 0x7FFF.
+
+inline uint16_t f32ToBF16(float value) {
+  uint32_t bits = floatBits(value);
+  uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+  return static_cast<uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? 0x7FFF : rounded);
+}
+
+inline uint16_t f32ToF16(float value) {
+  uint32_t bits = floatBits(value), magnitude = bits & 0x7FFFFFFF;
+  uint32_t normal = (magnitude - 0x38000000 + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+  // The last bit of 1/2 is 2^-24, as that of a subnormal.
+  uint32_t subnormal = floatBits(bitsToFloat(magnitude) + 0.5f) - 0x3F000000;
+  uint32_t result = magnitude < 0x38800000 ? subnormal : normal;
+  result = magnitude >= 0x477FF000 ? 0x7C00 : result; // 65520
+  result |= bits >> 16 & 0x8000;
+  return static_cast<uint16_t>(magnitude > 0x7F800000 ? 0x7FFF : result);
+}
+
 /// Rounds `value` (an f32 widened, or an f64) once. A NaN becomes 0x7FFF. What
 /// is too large becomes infinity, or the largest finite value where `rounding`
 /// points towards zero; infinity stays infinity. With `saturate` (.satfinite)

@@ -149,6 +149,12 @@ template <class T> void executeRedux(Warp &warp, const Ins &ins, uint32_t mask) 
     if (!isActive(mask, l))
       continue;
     uint32_t members = getMembers(warp, ins, l) & mask;
+    // Most often all lanes name the same members.
+    int first = members ? __builtin_ctz(members) : l;
+    if (first < l && warp.getRow(ins.maskRow)[first] == warp.getRow(ins.maskRow)[l]) {
+      results[l] = results[first];
+      continue;
+    }
     T result = T(a[l]);
     for (int k = 0; k < 32; ++k)
       if (k != l && isActive(members, k))

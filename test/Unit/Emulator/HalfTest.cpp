@@ -157,20 +157,29 @@ TEST(HalfTest, Approximations) {
   expectRefused("ex2.f16 %h0, %h1;", "expected .approx");
 }
 
-// Every pair of a few thousand f16 numbers: sums and products by f64, which holds
-// both exactly.
-TEST(HalfTest, SweepF16) {
+// A few thousand pairs of numbers: sums and products by f64, which holds them
+// exactly or, of distant bf16, rounds them to the larger one as bf16 would.
+static void sweepPairs(const std::string &type, bool isBF16) {
+  auto widen = [=](uint64_t bits) -> double { return isBF16 ? bf16ToF32(uint16_t(bits)) : f16ToF32(uint16_t(bits)); };
+  auto narrow = [=](double value) { return isBF16 ? f64ToBF16(value, Rounding::NearestEven) : f64ToF16(value, Rounding::NearestEven); };
   std::vector<std::vector<uint64_t>> rows;
   uint32_t state = 1;
   for (int i = 0; i < 8192; ++i) {
     state = state * 1664525 + 1013904223;
-    rows.push_back({state >> 16, (state >> 3) & 0xFFFF});
+    uint64_t a = state >> 16, b = (state >> 3) & 0xFFFF;
+    // Every other pair has exponents that are close.
+    rows.push_back({a, i % 2 ? b : (a & 0x7C00) ^ (b & 0x87FF)});
   }
-  Outcome sum = evaluateRows("add.f16 %h0, %h1, %h2;", rows);
-  Outcome product = evaluateRows("mul.f16 %h0, %h1, %h2;", rows);
+  Outcome sum = evaluateRows("add.rn." + type + " %h0, %h1, %h2;", rows);
+  Outcome difference = evaluateRows("sub.rn." + type + " %h0, %h1, %h2;", rows);
+  Outcome product = evaluateRows("mul.rn." + type + " %h0, %h1, %h2;", rows);
   for (size_t i = 0; i < rows.size(); ++i) {
-    double a = f16ToF32(uint16_t(rows[i][0])), b = f16ToF32(uint16_t(rows[i][1]));
-    ASSERT_EQ(sum.results[i][0], f64ToF16(a + b, Rounding::NearestEven)) << a << " + " << b;
-    ASSERT_EQ(product.results[i][0], f64ToF16(a * b, Rounding::NearestEven)) << a << " * " << b;
+    double a = widen(rows[i][0]), b = widen(rows[i][1]);
+    ASSERT_EQ(sum.results[i][0], narrow(a + b)) << a << " + " << b;
+    ASSERT_EQ(difference.results[i][0], narrow(a - b)) << a << " - " << b;
+    ASSERT_EQ(product.results[i][0], narrow(a * b)) << a << " * " << b;
   }
 }
+
+TEST(HalfTest, SweepF16) { sweepPairs("f16", false); }
+TEST(HalfTest, SweepBF16) { sweepPairs("bf16", true); }

@@ -357,3 +357,16 @@ TEST(NumericsCuda, Widens) {
 }
 
 #endif // KVC_HAVE_CUDA_FP8
+
+// The branchless conversions of f32 give what those of f64 do: at each exponent,
+// around ties, and for all sorts of NaN.
+TEST(NumericsTest, FastNarrowing) {
+  for (uint32_t high = 0; high < 0x10000; ++high)
+    for (uint32_t low : {0u, 1u, 0x0FFFu, 0x1000u, 0x1001u, 0x1FFFu, 0x2000u, 0x3000u, 0x7FFFu,
+                         0x8000u, 0x8001u, 0xFFFFu}) {
+      uint32_t bits = high << 16 | low;
+      float value = bitsToFloat(bits);
+      ASSERT_EQ(f32ToF16(value), f64ToF16(value, Rounding::NearestEven)) << std::hex << bits;
+      ASSERT_EQ(f32ToBF16(value), f64ToBF16(value, Rounding::NearestEven)) << std::hex << bits;
+    }
+}
