@@ -33,6 +33,15 @@ static void performCopy(Warp &warp, Copy &copy, uint32_t lanes) {
                 Memory::getBytes(source.addresses[0]), 32 * size_t(source.size));
     return;
   }
+  // Whole vectors, the usual case, are moves of one instruction.
+  if (source.size == 16) {
+    for (uint32_t whole = lanes & copy.whole; whole; whole &= whole - 1) {
+      int l = __builtin_ctz(whole);
+      std::memcpy(shared + destination.addresses[l],
+                  Memory::getBytes(source.addresses[l]), 16);
+    }
+    lanes &= ~copy.whole;
+  }
   for (; lanes; lanes &= lanes - 1) {
     int l = __builtin_ctz(lanes);
     uint32_t size = copy.sourceSizes[l];

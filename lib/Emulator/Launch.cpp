@@ -10,6 +10,7 @@
 #include "Scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <cstdio>
 #include <map>
 #include <new>
@@ -130,8 +131,20 @@ static void startWarp(Block &block, uint32_t index, uint32_t numThreads) {
     warp.localWritten.assign(size_t(32) * warp.localBytes, 0);
 }
 
-static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number) {
-  auto result = std::make_unique<Block>();
+/// Blocks that have ended are used again: their memory is mapped already.
+static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number,
+                                         std::vector<std::unique_ptr<Block>> &ended) {
+  std::unique_ptr<Block> result;
+  if (ended.empty()) {
+    result = std::make_unique<Block>();
+  } else {
+    result = std::move(ended.back());
+    ended.pop_back();
+    std::fill(std::begin(result->barriers), std::end(result->barriers),
+              BlockBarrier());
+    result->shadow.firstPhase = 0;
+    result->warps.clear();
+  }
   Block &block = *result;
   const Kernel &kernel = launch.kernel;
   const Program &program = *kernel.program;
@@ -237,25 +250,25 @@ static void runGrid(Launch &launch) {
   uint32_t maxResident = uint32_t(std::min<uint64_t>(
       std::max(1u, launch.options.residentBlocks),
       std::max<uint64_t>(1, kMaxResidentBytes / blockBytes)));
-  std::vector<std::unique_ptr<Block>> &resident = launch.resident;
+  std::vector<std::unique_ptr<Block>> &resident = launch.resident, idle;
   while (next < numBlocks || !resident.empty()) {
     // A block runs alone unless it takes long: it may wait for another one.
     while (next < numBlocks &&
            (resident.empty() || (isRandom && resident.size() < maxResident)))
-      resident.push_back(startBlock(launch, uint32_t(next++)));
+      resident.push_back(startBlock(launch, uint32_t(next++), idle));
     size_t ended = 0;
     for (size_t i = 0; i < resident.size(); ++i) {
       uint64_t budget = isRandom ? 1 + launch.random.below(4096) : 1 << 17;
       if (!runBlock(*resident[i], budget))
         continue;
       checkBarriersAtEnd(*resident[i]);
-      resident[i].reset();
+      idle.push_back(std::move(resident[i]));
       ++ended;
     }
     resident.erase(std::remove(resident.begin(), resident.end(), nullptr),
                    resident.end());
     if (ended == 0 && next < numBlocks && resident.size() < maxResident)
-      resident.push_back(startBlock(launch, uint32_t(next++)));
+      resident.push_back(startBlock(launch, uint32_t(next++), idle));
   }
 }
 
