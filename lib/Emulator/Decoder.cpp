@@ -78,6 +78,7 @@ void Decoder::layOutVariables() {
   kernel.name = std::string(function.name);
   if (function.maxThreads)
     kernel.maxThreads = std::min(function.maxThreads, kMaxThreads);
+  kernel.requiredBlock = function.requiredBlock;
   uint64_t offset = 0;
   for (const Variable &parameter : function.parameters) {
     offset = alignTo(offset, parameter.alignment);

@@ -212,6 +212,7 @@ Function kvc::emu::inlineCalls(const Syntax &syntax, const Function &function) {
   result.where = function.where;
   result.parameters = function.parameters;
   result.maxThreads = function.maxThreads;
+  result.requiredBlock = function.requiredBlock;
   Inliner(syntax, result).add(function, 0);
   return result;
 }

@@ -217,6 +217,12 @@ static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
     return "expected a block of 1 to " + std::to_string(kernel.maxThreads) +
            " threads, at most 64 of them along z, got " + std::to_string(block[0]) +
            " x " + std::to_string(block[1]) + " x " + std::to_string(block[2]);
+  const Dim3 &required = kernel.requiredBlock;
+  if (required[0] && block != required)
+    return "expected a block of " + std::to_string(required[0]) + " x " +
+           std::to_string(required[1]) + " x " + std::to_string(required[2]) +
+           " threads, as .reqntid says, got " + std::to_string(block[0]) + " x " +
+           std::to_string(block[1]) + " x " + std::to_string(block[2]);
   if (kernel.staticShared > kMaxStaticShared)
     return "expected at most " + std::to_string(kMaxStaticShared) +
            " bytes of shared variables, got " + std::to_string(kernel.staticShared);

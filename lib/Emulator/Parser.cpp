@@ -111,6 +111,7 @@ private:
   // Bodies.
   void parseBlock();
   void parseStatement();
+  void checkNewName(Location where, std::string_view name, bool isRange) const;
   void parseRegisters();
   void parseLocation();
   void parsePragma();
@@ -444,12 +445,19 @@ void Parser::parseFunctionDirectives(Function &result) {
   while (lexer.peek().kind == Token::Kind::Dotted) {
     Token token = lexer.take();
     if (token.text == "maxntid" || token.text == "reqntid") {
-      uint64_t threads = parseInteger();
-      while (lexer.accept(',')) {
-        if (__builtin_mul_overflow(threads, parseInteger(), &threads))
-          threads = ~uint64_t(0);
-      }
+      uint64_t threads = 1;
+      std::array<uint32_t, 3> block = {1, 1, 1};
+      size_t axis = 0;
+      do {
+        if (axis == block.size())
+          lexer.fail("at most three numbers of threads");
+        uint64_t size = std::min<uint64_t>(parseInteger(), 1 << 20);
+        block[axis++] = uint32_t(size);
+        threads *= size; // at most 2^60
+      } while (lexer.accept(','));
       result.maxThreads = uint32_t(std::min<uint64_t>(threads, 1 << 20));
+      if (token.text == "reqntid")
+        result.requiredBlock = block;
     } else if (token.text == "minnctapersm" || token.text == "maxnreg" ||
                token.text == "maxnctapersm" || token.text == "maxclusterrank") {
       parseInteger();
@@ -545,6 +553,7 @@ void Parser::parseStatement() {
       for (Variable &variable : parseVariables(space, false)) {
         if (function->variables.size() >= kMaxVariables)
           throw PTXError(variable.where, "expected at most 65536 variables");
+        checkNewName(variable.where, variable.name, /*isRange=*/false);
         scopes.back().variables[variable.name] = int32_t(function->variables.size());
         function->variables.push_back(std::move(variable));
       }
@@ -556,6 +565,16 @@ void Parser::parseStatement() {
   if (lexer.accept(';'))
     return;
   parseInstruction();
+}
+
+/// A block declares a name once; an inner block may declare it anew. `%r` and
+/// `%r<4>` are two names.
+void Parser::checkNewName(Location where, std::string_view name, bool isRange) const {
+  const Scope &scope = scopes.back();
+  if (isRange ? scope.ranges.count(name)
+              : scope.registers.count(name) || scope.variables.count(name))
+    throw PTXError(where, "expected a new name, got '" + std::string(name.substr(0, 60)) +
+                              "' again");
 }
 
 /// `.reg .b32 %r<5>, %other;`
@@ -582,6 +601,7 @@ void Parser::parseRegisters() {
     numRegisters += count;
     if (numRegisters > kMaxAllRegisters)
       throw PTXError(where, "expected at most 8388608 registers of a module");
+    checkNewName(where, name, isRange);
     RegisterId first = RegisterId(function->registers.size());
     if (isRange)
       scopes.back().ranges[name] = {first, count};

@@ -13,6 +13,7 @@
 #ifndef KVC_LIB_EMULATOR_SYNTAX_H
 #define KVC_LIB_EMULATOR_SYNTAX_H
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -124,6 +125,7 @@ struct Function {
   std::vector<Variable> variables; ///< Declared in the body, any space.
   std::vector<Instruction> body;
   uint32_t maxThreads = 0; ///< .maxntid, .reqntid; 0: not said.
+  std::array<uint32_t, 3> requiredBlock = {}; ///< .reqntid; zeros: not said.
 };
 
 struct Syntax {

@@ -124,9 +124,10 @@ llvm::Error kvcemu::parseElement(StringRef text, const ElementType &type, void *
     storeNumber(value, type, to);
     return llvm::Error::success();
   }
-  bool isNegative = text.consume_front("-");
+  StringRef digits = text;
+  bool isNegative = digits.consume_front("-");
   uint64_t magnitude;
-  if (text.empty() || text.getAsInteger(isHexadecimal ? 0 : 10, magnitude))
+  if (digits.empty() || digits.getAsInteger(isHexadecimal ? 0 : 10, magnitude))
     return fail();
   unsigned bits = type.bytes * 8;
   uint64_t most = bits == 64 ? UINT64_MAX : (uint64_t(1) << bits) - 1;

@@ -11,8 +11,11 @@
 
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
+
+#include <unistd.h>
 
 using namespace kvcemu;
 using namespace kvc;
@@ -125,12 +128,27 @@ static void comparePolicies(const Job &job, const std::vector<Run> &runs,
   }
 }
 
+/// Whether the line to leave out was met: one that is not shows nothing.
+static bool checkOmitted(const Options &options, const std::vector<Run> &runs) {
+  uint32_t line = options.launch.omittedLine;
+  bool isMet = llvm::any_of(runs, [&](const Run &run) {
+    return !run.result.finished ||
+           llvm::any_of(run.result.lines, [&](const emu::LineCount &count) {
+             return count.line == line;
+           });
+  });
+  if (line && !isMet)
+    reportError("expected --omit to name a line that the kernel executes, got " +
+                llvm::Twine(line));
+  return !line || isMet;
+}
+
 static int runJob(Job &job, llvm::raw_ostream &os) {
   const Options &options = *job.options;
   if (!readArguments(options, job) || !checkNames(job))
     return kUnusable;
   std::optional<std::vector<Run>> runs = run(job);
-  if (!runs)
+  if (!runs || !checkOmitted(options, *runs))
     return kUnusable;
   std::vector<Complaint> complaints;
   if (!compareExpected(job, *runs, complaints))
@@ -186,8 +204,16 @@ static int runTool(const Options &options, llvm::raw_ostream &os) {
   return kRight;
 }
 
+/// Ends the program where LLVM would print a backtrace; allocates nothing.
+static void endWithoutMemory(void *, const char *, bool) {
+  static constexpr char kMessage[] = "kvc-emu: error: out of memory\n";
+  (void)!::write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
+  ::_exit(kUnusable);
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::install_bad_alloc_error_handler(endWithoutMemory);
   std::optional<Options> options = parseOptions(argc, argv);
   if (!options)
     return kUnusable;
@@ -201,7 +227,9 @@ int main(int argc, char **argv) {
   output->os().flush();
   if (std::error_code error = output->os().error()) {
     output->os().clear_error(); // or else the destructor ends the process
-    reportError("cannot write '" + options->output + "': " + error.message());
+    reportError("cannot write " +
+                (options->output == "-" ? "to stdout" : "'" + options->output + "'") +
+                ": " + error.message());
     return kUnusable;
   }
   if (status != kUnusable)

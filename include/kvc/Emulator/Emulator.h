@@ -39,6 +39,8 @@ struct Program; ///< A decoded kernel; see lib/Emulator/Program.h.
 // Modules
 //===----------------------------------------------------------------------===//
 
+using Dim3 = std::array<uint32_t, 3>;
+
 /// One parameter of a kernel, in its parameter buffer.
 struct Parameter {
   std::string name;
@@ -55,6 +57,7 @@ struct Kernel {
   uint32_t localBytes = 0;     ///< Bytes of local memory a thread.
   uint32_t registers = 0;      ///< 32-bit registers a thread, after allocation.
   uint32_t maxThreads = 1024;  ///< .maxntid or .reqntid, else the device's limit.
+  Dim3 requiredBlock = {};     ///< Of .reqntid; zeros: any.
   bool usesDynamicShared = false;
   std::shared_ptr<const Program> program;
 };
@@ -128,8 +131,6 @@ struct LaunchOptions {
   /// the checks notice that a barrier, a wait or a fence is missing.
   uint32_t omittedLine = 0;
 };
-
-using Dim3 = std::array<uint32_t, 3>;
 
 struct LaunchConfig {
   Dim3 grid = {1, 1, 1};

@@ -37,6 +37,9 @@ static Result checkShape(const Function &function, const LaunchConfig &config) {
   uint64_t threads = uint64_t(block[0]) * block[1] * block[2];
   if (threads > kMaxThreads || threads > function.kernel->maxThreads)
     return InvalidValue;
+  const Dim3 &required = function.kernel->requiredBlock;
+  if (required[0] && block != required)
+    return InvalidValue;
   if (config.dynamicShared > function.maxDynamicShared)
     return InvalidValue;
   return Success;

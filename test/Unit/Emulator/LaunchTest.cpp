@@ -30,6 +30,29 @@ TEST(LaunchTest, ShapesThatNoDeviceHas) {
   }
 }
 
+// `.reqntid` takes one block shape; `.maxntid` all up to a number of threads.
+TEST(LaunchTest, RequiredBlock) {
+  auto launchWith = [](const std::string &directive, Dim3 block) {
+    Memory memory;
+    std::string log;
+    std::unique_ptr<Module> module = Module::load(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k() " + directive +
+            " { ret; }",
+        memory, log);
+    EXPECT_TRUE(module) << log;
+    LaunchConfig config;
+    config.block = block;
+    return module ? launch(memory, *module->findKernel("k"), config, {}).error : log;
+  };
+  EXPECT_EQ(launchWith(".reqntid 64", {64, 1, 1}), "");
+  EXPECT_EQ(launchWith(".reqntid 8, 4, 2", {8, 4, 2}), "");
+  EXPECT_EQ(launchWith(".maxntid 64", {8, 4, 2}), "");
+  EXPECT_EQ(launchWith(".reqntid 64", {32, 1, 1}),
+            "expected a block of 64 x 1 x 1 threads, as .reqntid says, got 32 x 1 x 1");
+  EXPECT_EQ(launchWith(".reqntid 8, 4, 2", {64, 1, 1}),
+            "expected a block of 8 x 4 x 2 threads, as .reqntid says, got 64 x 1 x 1");
+}
+
 TEST(LaunchTest, SharedMemory) {
   CheckRunner runner(R"(
   mov.u32 %r0, dynamic;

@@ -156,6 +156,9 @@ static void expectError(const std::string &body, const std::string &message) {
 
 TEST(ParserTest, ErrorsOfInstructions) {
   expectError("  frobnicate.b32 %r1, %r2;\nret; }", "2:3: error: the instruction 'frobnicate' is not supported");
+  expectError(".reg .b32 %n;\n.reg .b64 %n; ret; }", "3:11: error: expected a new name, got '%n' again");
+  expectError(".reg .b32 %n<2>, %n, %n<3>; ret; }", "2:22: error: expected a new name, got '%n' again");
+  expectError(".reg .b32 n; .local .b32 n; ret; }", "2:26: error: expected a new name, got 'n' again");
   expectError("ret;\n\tadd.strange.s32 %r1, %r2, %r3; }", "3:2: error: 'add' does not support the modifier .strange");
   expectError("@%p1 add.s32 %r1, %h2, %r3; }", "2:6: error: expected a register of 32 bits, got '%h2' of 16");
   expectError("add.s32 %r1, %r9, %r3; }", "2:1: error: expected a register or a constant, got '%r9'");
