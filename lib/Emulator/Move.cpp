@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Decoder.h"
 #include "Lanes.h"
+#include "MemoryFlags.h"
 
 using namespace kvc::emu;
 
@@ -213,16 +214,6 @@ static void decodeSelp(Decoder &decoder) {
   ins.d = d, ins.a = a, ins.b = b, ins.c = c;
 }
 
-/// The space of a modifier.
-static std::optional<Space> takeSpace(Decoder &decoder) {
-  static constexpr Space kSpaces[] = {Space::Global, Space::Shared, Space::Shared,
-                                      Space::Local, Space::Const, Space::Param,
-                                      Space::Param};
-  int index = decoder.takeOneOf(
-      {"global", "shared", "shared::cta", "local", "const", "param", "param::entry"});
-  return index < 0 ? std::nullopt : std::optional(kSpaces[index]);
-}
-
 static uint64_t getWindow(Space space) {
   switch (space) {
   case Space::Shared: return kSharedWindow;
@@ -235,9 +226,9 @@ static uint64_t getWindow(Space space) {
 static void decodeCvta(Decoder &decoder) {
   decoder.expectOperands(2);
   bool isTo = decoder.take("to");
-  std::optional<Space> space = takeSpace(decoder);
+  Space space = takeSpace(decoder);
   Type type = decoder.takeType();
-  if (!space)
+  if (space == Space::Generic)
     decoder.fail("expected a state space after 'cvta'");
   if (type != Type::U64)
     decoder.failType(type);
@@ -246,7 +237,7 @@ static void decodeCvta(Decoder &decoder) {
   bool isWide = true;
   if (source.kind == Operand::Kind::Name) {
     const SymbolValue *symbol = decoder.findSymbol(source);
-    if (!symbol || isTo || symbol->space != *space)
+    if (!symbol || isTo || symbol->space != space)
       decoder.fail("expected a register, or a variable of the space, got '" +
                    std::string(source.name.substr(0, 60)) + "'");
     isWide = !symbol->isDynamicShared;
@@ -259,21 +250,24 @@ static void decodeCvta(Decoder &decoder) {
   Row d = decoder.write(decoder.getOperand(0), type);
   Ins &ins = decoder.emit(executeConvertAddress, InstructionClass::Move);
   ins.d = d, ins.a = a;
-  uint64_t window = getWindow(*space);
+  uint64_t window = getWindow(space);
   ins.offset = int64_t(isTo ? 0 - window : window);
   ins.flags = isWide ? kWideAddress : 0;
 }
 
 static void decodeIsSpace(Decoder &decoder) {
   decoder.expectOperands(2);
-  std::optional<Space> space = takeSpace(decoder);
-  if (!space)
+  Space space = takeSpace(decoder);
+  if (space == Space::Generic)
     decoder.fail("expected a state space after 'isspacep'");
+  // Constants lie among global memory, where their addresses do not tell.
+  if (space == Space::Const)
+    decoder.fail("'isspacep' does not support the modifier .const");
   Row a = decoder.read(decoder.getOperand(1), Type::U64);
   Pred d = decoder.writePred(decoder.getOperand(0));
   Ins &ins = decoder.emit(executeIsSpace, InstructionClass::Compare);
   ins.d = d, ins.a = a;
-  ins.count = uint8_t(*space);
+  ins.count = uint8_t(space);
 }
 
 void kvc::emu::addMoveOpcodes(OpcodeTable &table) {

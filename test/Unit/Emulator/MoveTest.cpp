@@ -129,6 +129,7 @@ TEST(MoveTest, IsSpace) {
   EXPECT_EQ(r.words[0], 1u + 32 + 1024 + 2048);
   expectRefused("isspacep.shared %p0, %r1;", "expected a register of 64 bits");
   expectRefused("isspacep %p0, %l1;", "expected a state space");
+  expectRefused("isspacep.const %p0, %l1;", "does not support the modifier .const");
 }
 
 //===----------------------------------------------------------------------===//
