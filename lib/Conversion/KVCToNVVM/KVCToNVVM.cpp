@@ -91,6 +91,7 @@ static LogicalResult checkAttention(AttentionOp op) {
 /// What the kernel of a checked attention is built from.
 static AttentionConfig getConfig(AttentionOp op, StringRef name) {
   auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
+  GPUStreamAttr stream = schedule.getDecode();
   ComponentAttr key = op.getTermComponent(0);
   AttentionConfig config;
   config.name = name.str();
@@ -99,9 +100,9 @@ static AttentionConfig getConfig(AttentionOp op, StringRef name) {
   config.kvHeads = key.getHeads();
   config.group = op.getGroup();
   config.pageSize = op.getCache().getType().getPageSize();
-  config.tokensPerWarp = schedule.getTokensPerWarp();
-  config.stages = schedule.getStages();
-  config.warps = schedule.getWarps();
+  config.tokensPerWarp = stream.getKeys() / stream.getWarps();
+  config.stages = stream.getStages();
+  config.warps = stream.getWarps();
   config.scale = op.getScale().convertToDouble();
   config.hasSinks = static_cast<bool>(op.getSinks());
   config.hasLSE = static_cast<bool>(op.getLse());
@@ -161,7 +162,7 @@ static LogicalResult checkFunction(func::FuncOp function) {
   if (config.sharedBytes() > kMaxSharedBytes)
     return attention.emitOpError("expected a schedule of at most ")
            << kMaxSharedBytes << " bytes of shared memory, got " << config.sharedBytes()
-           << "; take fewer stages, warps or tokens_per_warp";
+           << "; take fewer stages or keys";
   return success();
 }
 

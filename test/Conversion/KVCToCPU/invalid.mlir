@@ -21,9 +21,9 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 // The schedule of another target.
 !cache = !kvc.cache<page = 16, k: 1x8xbf16, v: 1x8xbf16>
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
-  // expected-error@below {{'kvc.attention' op expected a #kvc.cpu_schedule, got #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 1, split = 64>}}
+  // expected-error@below {{'kvc.attention' op expected a #kvc.cpu_schedule, got #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, split = 64>}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 1, split = 64>}
+      schedule = #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, split = 64>}
       : !cache, tensor<?x1x8xbf16> -> tensor<?x1x8xbf16>
   return %out : tensor<?x1x8xbf16>
 }

@@ -80,10 +80,10 @@ func.func @group(%q: tensor<?x129x64xbf16>, %cache: !cache, %batch: !kvc.batch)
 // -----
 
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
-#schedule = #kvc.gpu_schedule<tokens_per_warp = 64, stages = 2, warps = 4, split = 1024>
+#schedule = #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 256, stages = 2, warps = 4, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 256, stages = 2, warps = 4, query_tokens = 1>, split = 1024>
 func.func @shared(%q: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc.batch)
     -> tensor<?x8x128xbf16> {
-  // expected-error@below {{expected a schedule of at most 232448 bytes of shared memory, got 262144; take fewer stages, warps or tokens_per_warp}}
+  // expected-error@below {{expected a schedule of at most 232448 bytes of shared memory, got 262144; take fewer stages or keys}}
   %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32, schedule = #schedule}
       : !cache, tensor<?x8x128xbf16> -> tensor<?x8x128xbf16>
   return %o : tensor<?x8x128xbf16>

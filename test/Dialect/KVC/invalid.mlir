@@ -1201,80 +1201,151 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // -----
 
-// gpu_schedule: 0 tokens per warp.
-// expected-error@below {{expected 16, 32, 48 or 64 tokens_per_warp, got 0}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 0, stages = 2, warps = 4,
-    split = 64>} {}
+// gpu_stream: 8 rows of heads.
+// expected-error@below {{expected rows of form heads_m to be a multiple of 16 up to 128, got 8}}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 8, keys = 64, stages = 2,
+    warps = 4, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 24 tokens per warp.
-// expected-error@below {{expected 16, 32, 48 or 64 tokens_per_warp, got 24}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 24, stages = 2, warps = 4,
-    split = 64>} {}
+// gpu_stream: 12 rows beside tokens.
+// expected-error@below {{expected rows of form tokens_m to be a multiple of 8 up to 128, got 12}}
+module attributes {test.a = #kvc.gpu_stream<form = tokens_m, rows = 12, keys = 64, stages = 2,
+    warps = 4, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 80 tokens per warp.
-// expected-error@below {{expected 16, 32, 48 or 64 tokens_per_warp, got 80}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 80, stages = 2, warps = 4,
-    split = 64>} {}
+// gpu_stream: 32 rows on 4 warps.
+// expected-error@below {{expected rows of form rows to be a multiple of 64 up to 128, got 32}}
+module attributes {test.a = #kvc.gpu_stream<form = rows, rows = 32, keys = 64, stages = 2,
+    warps = 4, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 1 stages.
+// gpu_stream: 144 rows.
+// expected-error@below {{expected rows of form columns to be a multiple of 16 up to 128, got 144}}
+module attributes {test.a = #kvc.gpu_stream<form = columns, rows = 144, keys = 64, stages = 2,
+    warps = 4, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: no rows.
+// expected-error@below {{expected rows of form columns to be a multiple of 16 up to 128, got 0}}
+module attributes {test.a = #kvc.gpu_stream<form = columns, rows = 0, keys = 64, stages = 2,
+    warps = 4, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: 96 keys on 4 warps.
+// expected-error@below {{expected keys of form heads_m to be a multiple of 64 up to 256, got 96}}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 96, stages = 2,
+    warps = 4, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: 24 keys.
+// expected-error@below {{expected keys of form columns to be a multiple of 16 up to 256, got 24}}
+module attributes {test.a = #kvc.gpu_stream<form = columns, rows = 16, keys = 24, stages = 2,
+    warps = 4, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: no keys.
+// expected-error@below {{expected keys of form rows to be a multiple of 16 up to 256, got 0}}
+module attributes {test.a = #kvc.gpu_stream<form = rows, rows = 64, keys = 0, stages = 2,
+    warps = 4, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: 512 keys.
+// expected-error@below {{expected keys of form tokens_m to be a multiple of 64 up to 256, got 512}}
+module attributes {test.a = #kvc.gpu_stream<form = tokens_m, rows = 16, keys = 512, stages = 2,
+    warps = 4, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: 1 stages.
 // expected-error@below {{expected 2 to 8 stages, got 1}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 1, warps = 4,
-    split = 64>} {}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 1,
+    warps = 4, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 9 stages.
+// gpu_stream: 9 stages.
 // expected-error@below {{expected 2 to 8 stages, got 9}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 9, warps = 4,
-    split = 64>} {}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 9,
+    warps = 4, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 0 warps.
+// gpu_stream: 0 warps.
 // expected-error@below {{expected 1, 2, 4 or 8 warps, got 0}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 0,
-    split = 64>} {}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2,
+    warps = 0, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 3 warps.
+// gpu_stream: 3 warps.
 // expected-error@below {{expected 1, 2, 4 or 8 warps, got 3}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 3,
-    split = 64>} {}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2,
+    warps = 3, query_tokens = 1>} {}
 
 // -----
 
-// gpu_schedule: 16 warps.
+// gpu_stream: 16 warps.
 // expected-error@below {{expected 1, 2, 4 or 8 warps, got 16}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 16,
-    split = 64>} {}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2,
+    warps = 16, query_tokens = 1>} {}
+
+// -----
+
+// gpu_stream: 0 query tokens.
+// expected-error@below {{expected 1 to 4096 query_tokens, got 0}}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2,
+    warps = 4, query_tokens = 0>} {}
+
+// -----
+
+// gpu_stream: 4097 query tokens.
+// expected-error@below {{expected 1 to 4096 query_tokens, got 4097}}
+module attributes {test.a = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2,
+    warps = 4, query_tokens = 4097>} {}
 
 // -----
 
 // gpu_schedule: a split of 0.
-// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 0}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 4,
+// expected-error@below {{expected a split that is a multiple of the tile (64 keys) up to 16777216, got 0}}
+module attributes {test.a = #kvc.gpu_schedule<
+    decode = <form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
     split = 0>} {}
 
 // -----
 
 // gpu_schedule: a split of 96.
-// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 96}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 4,
+// expected-error@below {{expected a split that is a multiple of the tile (64 keys) up to 16777216, got 96}}
+module attributes {test.a = #kvc.gpu_schedule<
+    decode = <form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
     split = 96>} {}
 
 // -----
 
 // gpu_schedule: a split of 33554432.
-// expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 33554432}}
-module attributes {test.a = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 4,
+// expected-error@below {{expected a split that is a multiple of the tile (64 keys) up to 16777216, got 33554432}}
+module attributes {test.a = #kvc.gpu_schedule<
+    decode = <form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
     split = 33554432>} {}
+
+// -----
+
+// gpu_schedule: a split that is no multiple of the tile of prefill.
+// expected-error@below {{expected a split that is a multiple of the tile (128 keys) up to 16777216, got 64}}
+module attributes {test.a = #kvc.gpu_schedule<
+    decode = <form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    prefill = <form = rows, rows = 64, keys = 128, stages = 2, warps = 4, query_tokens = 1>,
+    split = 64>} {}
 
 // -----
 

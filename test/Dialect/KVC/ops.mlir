@@ -48,12 +48,12 @@ func.func @no_modifiers(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batc
 func.func @attention_of_all_parts(%q: tensor<3x4x8xf16>, %cache: !cache, %batch: !kvc.batch,
                                   %sinks: tensor<4xf32>)
     -> (tensor<3x4x24xf32>, tensor<3x4xf32>) {
-  // CHECK: kvc.attention {{.*}} value(v) sinks(%[[SINKS]] : tensor<4xf32>) score [#kvc.causal, #kvc.window<5>, #kvc.softcap<3.000000e+01>] {scale = -1.000000e+00 : f32, schedule = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 1, split = 64>}
+  // CHECK: kvc.attention {{.*}} value(v) sinks(%[[SINKS]] : tensor<4xf32>) score [#kvc.causal, #kvc.window<5>, #kvc.softcap<3.000000e+01>] {scale = -1.000000e+00 : f32, schedule = #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, split = 64>}
   // CHECK-SAME: tensor<3x4x8xf16> -> tensor<3x4x24xf32>, tensor<3x4xf32>
   %out, %lse = kvc.attention %cache at %batch terms(%q * k) value(v)
       sinks(%sinks : tensor<4xf32>) score [#kvc.causal, #kvc.window<5>, #kvc.softcap<30.0>]
       {scale = -1.0 : f32,
-       schedule = #kvc.gpu_schedule<tokens_per_warp = 16, stages = 2, warps = 1, split = 64>}
+       schedule = #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 16, stages = 2, warps = 1, query_tokens = 1>, split = 64>}
       : !cache, tensor<3x4x8xf16> -> tensor<3x4x24xf32>, tensor<3x4xf32>
   return %out, %lse : tensor<3x4x24xf32>, tensor<3x4xf32>
 }

@@ -107,7 +107,7 @@ func.func @negative_planned_before(%q: tensor<?x32x128xf16>, %cache: !f16, %batc
           query_tokens = 7, split = 32>}
       : !f16, tensor<?x32x128xf16> -> tensor<?x32x128xf16>
   %gpu = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.gpu_schedule<tokens_per_warp = 32, stages = 2, warps = 1, split = 64>}
+      schedule = #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 32, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 32, stages = 2, warps = 1, query_tokens = 1>, split = 64>}
       : !f16, tensor<?x32x128xf16> -> tensor<?x32x128xf16>
   return %cpu, %gpu : tensor<?x32x128xf16>, tensor<?x32x128xf16>
 }

@@ -10,9 +10,9 @@
 
 // A tile is the keys of all warps, and a split is rounded up to whole tiles.
 // CHECK-LABEL: func.func @planned
-// CHECK:         #kvc.gpu_schedule<tokens_per_warp = 16, stages = {{[2-9]}}, warps = 4, split = 1024>
+// CHECK:         #kvc.gpu_schedule<decode = <form = {{.*}}, split = 1024>
 // SPLIT-LABEL: func.func @planned
-// SPLIT:         tokens_per_warp = 16, {{.*}} warps = 4, split = 128>
+// SPLIT:         #kvc.gpu_schedule<decode = <form = {{.*}}, split = 128>
 func.func @planned(%q: tensor<?x32x128xbf16>, %cache: !cache, %batch: !kvc.batch)
     -> tensor<?x32x128xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
@@ -22,13 +22,13 @@ func.func @planned(%q: tensor<?x32x128xbf16>, %cache: !cache, %batch: !kvc.batch
 
 // A schedule that is there stays, of whatever target.
 // CHECK-LABEL: func.func @negative_planned_before
-// CHECK:         #kvc.gpu_schedule<tokens_per_warp = 32, stages = 2, warps = 1, split = 64>
+// CHECK:         #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 32, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 32, stages = 2, warps = 1, query_tokens = 1>, split = 64>
 // CHECK:         #kvc.cpu_schedule<
 func.func @negative_planned_before(%q: tensor<?x32x128xbf16>, %cache: !cache,
                                    %batch: !kvc.batch)
     -> (tensor<?x32x128xbf16>, tensor<?x32x128xbf16>) {
   %gpu = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.gpu_schedule<tokens_per_warp = 32, stages = 2, warps = 1, split = 64>}
+      schedule = #kvc.gpu_schedule<decode = <form = heads_m, rows = 16, keys = 32, stages = 2, warps = 1, query_tokens = 1>, prefill = <form = heads_m, rows = 16, keys = 32, stages = 2, warps = 1, query_tokens = 1>, split = 64>}
       : !cache, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
   %cpu = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
       schedule = #kvc.cpu_schedule<products = fma, lanes = 4, tile = 16,

@@ -151,19 +151,35 @@ LogicalResult CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
-LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                      int64_t tokensPerWarp, int64_t stages, int64_t warps,
-                                      int64_t split) {
-  if (tokensPerWarp < 16 || tokensPerWarp % 16 != 0 || tokensPerWarp > 64)
-    return emitError() << "expected 16, 32, 48 or 64 tokens_per_warp, got " << tokensPerWarp;
-  if (stages < 2 || stages > 8)
-    return emitError() << "expected 2 to 8 stages, got " << stages;
+LogicalResult GPUStreamAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                    StreamForm form, int64_t rows, int64_t keys,
+                                    int64_t stages, int64_t warps, int64_t queryTokens) {
   if (warps != 1 && warps != 2 && warps != 4 && warps != 8)
     return emitError() << "expected 1, 2, 4 or 8 warps, got " << warps;
-  int64_t tile = tokensPerWarp * warps;
-  if (split < tile || split % tile != 0 || split > (1 << 24))
-    return emitError() << "expected a split that is a multiple of the tile (" << tile
-                       << ") up to " << (1 << 24) << ", got " << split;
+  int64_t rowUnit = form == StreamForm::TokensM ? 8 : form == StreamForm::Rows ? 16 * warps : 16;
+  if (rows < rowUnit || rows % rowUnit != 0 || rows > 128)
+    return emitError() << "expected rows of form " << stringifyStreamForm(form)
+                       << " to be a multiple of " << rowUnit << " up to 128, got " << rows;
+  bool splitsKeys = form == StreamForm::HeadsM || form == StreamForm::TokensM;
+  int64_t keyUnit = splitsKeys ? 16 * warps : 16;
+  if (keys < keyUnit || keys % keyUnit != 0 || keys > 256)
+    return emitError() << "expected keys of form " << stringifyStreamForm(form)
+                       << " to be a multiple of " << keyUnit << " up to 256, got " << keys;
+  if (stages < 2 || stages > 8)
+    return emitError() << "expected 2 to 8 stages, got " << stages;
+  if (queryTokens < 1 || queryTokens > 4096)
+    return emitError() << "expected 1 to 4096 query_tokens, got " << queryTokens;
+  return success();
+}
+
+LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                      GPUStreamAttr decode, GPUStreamAttr prefill,
+                                      int64_t split) {
+  for (GPUStreamAttr stream : {decode, prefill})
+    if (split < stream.getKeys() || split % stream.getKeys() != 0 || split > (1 << 24))
+      return emitError() << "expected a split that is a multiple of the tile ("
+                         << stream.getKeys() << " keys) up to " << (1 << 24) << ", got "
+                         << split;
   return success();
 }
 

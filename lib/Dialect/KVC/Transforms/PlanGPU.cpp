@@ -28,7 +28,7 @@ struct PlanGPUPass final : kvc::impl::PlanGPUPassBase<PlanGPUPass> {
 
 // Three stages of 64 keys: 96 KiB for 128 columns of 16 bit, so that two thread
 // blocks share a multiprocessor, each with two tiles in flight.
-static constexpr int64_t kTokensPerWarp = 16;
+static constexpr int64_t kKeys = 64;
 static constexpr int64_t kStages = 3;
 static constexpr int64_t kWarps = 4;
 
@@ -37,10 +37,12 @@ void PlanGPUPass::runOnOperation() {
     getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split.getValue();
     return signalPassFailure();
   }
-  int64_t aligned = llvm::alignTo(split, kTokensPerWarp * kWarps);
+  auto decode = GPUStreamAttr::get(&getContext(), StreamForm::HeadsM, /*rows=*/16, kKeys, kStages,
+                                   kWarps, /*queryTokens=*/1);
+  auto schedule = GPUScheduleAttr::get(&getContext(), decode, decode,
+                                       llvm::alignTo(split, kKeys));
   getOperation().walk([&](AttentionOp op) {
     if (!op.getSchedule())
-      op.setScheduleAttr(GPUScheduleAttr::get(&getContext(), kTokensPerWarp, kStages, kWarps,
-                                              aligned));
+      op.setScheduleAttr(schedule);
   });
 }

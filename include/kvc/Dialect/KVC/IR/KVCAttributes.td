@@ -162,19 +162,66 @@ def KVC_CPUScheduleAttr : KVC_Attr<"CPUSchedule", "cpu_schedule"> {
   let genVerifyDecl = 1;
 }
 
+def KVC_StreamForm : I32EnumAttr<"StreamForm", "what the warps of a thread block share", [
+    I32EnumAttrCase<"HeadsM", 0, "heads_m">,
+    I32EnumAttrCase<"TokensM", 1, "tokens_m">,
+    I32EnumAttrCase<"Rows", 2, "rows">,
+    I32EnumAttrCase<"Columns", 3, "columns">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+
+def KVC_GPUStreamAttr : KVC_Attr<"GPUStream", "gpu_stream"> {
+  let summary = "how one kernel streams the cache past the rows of a thread block";
+  let description = [{
+    The rows of an attention are pairs of a query token and a query head of one KV
+    head. A thread block holds `rows` of them and visits the keys of its work item
+    in tiles of `keys`, of which `stages` are in shared memory or on their way.
+
+    `form` says what is M and N of the matrix instructions, and what the warps
+    split:
+    * `heads_m`: scores are rows x keys; each warp takes `keys / warps` keys of a
+      tile for all rows, and the warps' results are merged at the end;
+    * `tokens_m`: the same with scores as keys x rows, so that 8 rows are not
+      padded to 16;
+    * `rows`: each warp takes `rows / warps` rows and all keys;
+    * `columns`: the warps split the keys for the scores and the columns of the
+      value for the output, and exchange probabilities in shared memory: for
+      values too wide for the registers of a warp.
+
+    `query_tokens`: query tokens of one work item.
+
+    Constraints:
+    1. `rows` is a multiple of 8 (`tokens_m`), 16 (`heads_m`, `columns`) or
+       16 times the warps (`rows`), up to 128;
+    2. `keys` is a multiple of 16, or of 16 times the warps where they split the keys
+       of a tile by themselves (`heads_m`, `tokens_m`), up to 256;
+    3. there are 2 to 8 stages, and 1, 2, 4 or 8 warps;
+    4. there are 1 to 4096 query tokens.
+  }];
+  let parameters = (ins EnumParameter<KVC_StreamForm>:$form, "int64_t":$rows,
+      "int64_t":$keys, "int64_t":$stages, "int64_t":$warps, "int64_t":$queryTokens);
+  let assemblyFormat = [{
+    `<` `form` `=` $form `,` `rows` `=` $rows `,` `keys` `=` $keys `,`
+    `stages` `=` $stages `,` `warps` `=` $warps `,` `query_tokens` `=` $queryTokens `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 def KVC_GPUScheduleAttr : KVC_Attr<"GPUSchedule", "gpu_schedule"> {
   let summary = "how an attention is computed on the GPU";
   let description = [{
-    * `tokens_per_warp`: keys that one warp takes of a tile; a multiple of 16.
-    * `stages`: slots of the ring of tiles in shared memory, >= 2.
-    * `warps`: warps of a thread block; a tile is `warps * tokens_per_warp` keys.
-    * `split`: keys of one work item; a multiple of the tile.
+    Two kernels are made of an attention: `decode`, for batches with one query
+    token a sequence, and `prefill`, each by its `#kvc.gpu_stream`.
+
+    `split`: the keys of one work item are a multiple of it, chosen on the device
+    from the lengths of the batch; of a `deterministic` attention they are just that
+    many. A multiple of the keys of both tiles.
   }];
-  let parameters = (ins "int64_t":$tokensPerWarp, "int64_t":$stages,
-                        "int64_t":$warps, "int64_t":$split);
+  let parameters = (ins "::kvc::GPUStreamAttr":$decode, "::kvc::GPUStreamAttr":$prefill,
+                        "int64_t":$split);
   let assemblyFormat = [{
-    `<` `tokens_per_warp` `=` $tokensPerWarp `,` `stages` `=` $stages `,`
-    `warps` `=` $warps `,` `split` `=` $split `>`
+    `<` `decode` `=` $decode `,` `prefill` `=` $prefill `,` `split` `=` $split `>`
   }];
   let genVerifyDecl = 1;
 }

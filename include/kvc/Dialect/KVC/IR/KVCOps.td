@@ -86,7 +86,9 @@ def KVC_AttentionOp : KVC_Op<"attention", [AttrSizedOperandSegments]> {
     result is the log-sum-exp [tokens, query heads], in natural-log units.
 
     A query that sees no key gives 0, and log-sum-exp `-inf` (its sink, if there
-    are sinks). Keys that no query may see are not read, nor is any slot that no
+    are sinks). With `deterministic`, the bits of a sequence's results do not depend
+    on the rest of the batch, nor on the device's number of processors: its keys are
+    cut at fixed places. Keys that no query may see are not read, nor is any slot that no
     sequence owns. Reads `cache`.
 
     Source: scaled dot-product attention (arXiv:1706.03762) with grouped heads
@@ -123,6 +125,7 @@ def KVC_AttentionOp : KVC_Op<"attention", [AttrSizedOperandSegments]> {
                        StrAttr:$value,
                        F32Attr:$scale,
                        DefaultValuedOptionalAttr<ArrayAttr, "{}">:$score,
+                       UnitAttr:$deterministic,
                        OptionalAttr<AnyAttr>:$schedule);
   let results = (outs KVC_RowsTensor:$output, Optional<KVC_LSETensor>:$lse);
   let assemblyFormat = [{
