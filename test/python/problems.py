@@ -1,7 +1,6 @@
-"""Attention problems: their MLIR text, data, memory, and right answers."""
+"""Attention problems: configurations with data, and their right answers."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Union
 
 import numpy as np
@@ -9,126 +8,30 @@ import numpy as np
 import kvc
 import kvc.dtypes
 import reference
+from configs import Config, Foreign, Rope, gqa, mla
+from memories import FILLS, Buffers, Memory
 
-FILLS = {"nan": np.nan, "zero": 0.0, "inf": np.inf}
+__all__ = [
+    "FILLS", "Buffers", "Config", "Foreign", "Memory", "Problem", "Rope", "arguments", "check",
+    "check_cache", "gqa", "mla", "place", "run", "same_bits", "unwritten",
+]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Config:
-    """One attention, as the compiler sees it.
+def settle(rng, rows, turn):
+    """Redraws elements of 16 bits until it is sure how what they are turned to is rounded.
 
-    `components` are (name, KV heads, width, element type); `terms` pair a query of
-    each named component, `value` names what is summed.
+    Rotation in f32 differs from that in f64 by so little that it only shows where
+    the result lies next to the middle between two numbers.
     """
-
-    query_heads: int = 4
-    components: tuple = (("k", 2, 64, "f32"), ("v", 2, 64, "f32"))
-    terms: tuple = ("k",)
-    value: str = "v"
-    page: int = 16
-    query_dtype: str = "f32"
-    out_dtype: str = "f32"
-    scale: Union[float, None] = None
-    causal: bool = True
-    window: Union[int, None] = None
-    softcap: Union[float, None] = None
-    sinks: bool = False
-    lse: bool = True
-    append: bool = False
-
-    def component(self, name):
-        """Returns KV heads, width and element type of a component."""
-        return next(c[1:] for c in self.components if c[0] == name)
-
-    @property
-    def value_width(self):
-        return self.component(self.value)[1]
-
-    @property
-    def exact_scale(self):
-        """The scale, as the f32 that the text holds."""
-        width = sum(self.component(name)[1] for name in self.terms)
-        return float(np.float32(width**-0.5 if self.scale is None else self.scale))
-
-    @property
-    def cache_text(self):
-        components = ", ".join(f"{n}: {h}x{w}x{t}" for n, h, w, t in self.components)
-        return f"!kvc.cache<page = {self.page}, {components}>"
-
-    def rows_text(self, heads, width, dtype):
-        return f"tensor<?x{heads}x{width}x{dtype}>"
-
-    @property
-    def query_texts(self):
-        return [
-            self.rows_text(self.query_heads, self.component(name)[1], self.query_dtype)
-            for name in self.terms
-        ]
-
-    def attention_text(self, cache="%cache", batch="%batch", out="%out", lse="%lse"):
-        """Returns the attention operation alone."""
-        modifiers = ["#kvc.causal"] if self.causal else []
-        modifiers += [f"#kvc.window<{self.window}>"] if self.window is not None else []
-        modifiers += [f"#kvc.softcap<{self.softcap!r}>"] if self.softcap is not None else []
-        terms = ", ".join(f"%q{i} * {name}" for i, name in enumerate(self.terms))
-        sinks = f" sinks(%sinks : tensor<{self.query_heads}xf32>)" if self.sinks else ""
-        score = f" score [{', '.join(modifiers)}]" if modifiers else ""
-        return (
-            f"{out}{', ' + lse if self.lse else ''} = kvc.attention {cache} at {batch} "
-            f"terms({terms}) value({self.value}){sinks}{score} "
-            f"{{scale = {self.exact_scale:.9e} : f32}}\n"
-            f"      : !cache, {', '.join(self.query_texts)} -> {self.result_texts}"
-        )
-
-    @property
-    def result_texts(self):
-        out = self.rows_text(self.query_heads, self.value_width, self.out_dtype)
-        return out + (f", tensor<?x{self.query_heads}xf32>" if self.lse else "")
-
-    @property
-    def text(self):
-        """Returns a module with one function, @attend.
-
-        Its inputs are the queries, with `append` the new rows of each component,
-        the cache, the batch, and the sinks.
-        """
-        inputs = [f"%q{i}: {text}" for i, text in enumerate(self.query_texts)]
-        append = ""
-        if self.append:
-            rows = [(n, self.rows_text(h, w, t)) for n, h, w, t in self.components]
-            inputs += [f"%new_{name}: {text}" for name, text in rows]
-            append = (
-                f"  kvc.append %cache[{', '.join(f'{n}: %new_{n}' for n, _ in rows)}] at %batch\n"
-                f"      : !cache, {', '.join(text for _, text in rows)}\n"
-            )
-        inputs += ["%cache: !cache", "%batch: !kvc.batch"]
-        inputs += [f"%sinks: tensor<{self.query_heads}xf32>"] if self.sinks else []
-        returned = "%out, %lse" if self.lse else "%out"
-        return (
-            f"!cache = {self.cache_text}\n"
-            f"func.func @attend({', '.join(inputs)}) -> ({self.result_texts}) {{\n"
-            f"{append}  {self.attention_text()}\n"
-            f"  return {returned} : {self.result_texts}\n}}\n"
-        )
-
-
-def gqa(query_heads=4, kv_heads=2, width=64, value_width=None, dtype="f32", **others):
-    """Returns the config of grouped-query attention, all elements of one type."""
-    components = (
-        ("k", kv_heads, width, dtype),
-        ("v", kv_heads, width if value_width is None else value_width, dtype),
-    )
-    others = {"query_dtype": dtype, "out_dtype": dtype, **others}
-    return Config(query_heads=query_heads, components=components, **others)
-
-
-def mla(query_heads=16, latent=128, rotary=64, dtype="bf16", **others):
-    """Returns the config of absorbed multi-head latent attention."""
-    components = (("c", 1, latent, dtype), ("r", 1, rotary, dtype))
-    others = {"query_dtype": dtype, "out_dtype": dtype, **others}
-    return Config(
-        query_heads=query_heads, components=components, terms=("c", "r"), value="c", **others
-    )
+    if rows.dtype == np.float32:
+        return
+    while True:
+        exact = turn(rows)
+        slack = 4e-6 * np.abs(rows.astype(np.float64)).max(axis=-1, keepdims=True, initial=0.0)
+        unsure = (exact - slack).astype(rows.dtype) != (exact + slack).astype(rows.dtype)
+        if not unsure.any():
+            return
+        rows[unsure] = rng.standard_normal(int(unsure.sum())).astype(rows.dtype)
 
 
 @dataclass
@@ -164,6 +67,41 @@ class Problem:
             q = rows(tokens, c.query_heads, c.component(name)[1], "f32") * self.query_scale
             self.queries.append(q.astype(kvc.dtypes.to_numpy(c.query_dtype)))
         self.sinks = rng.standard_normal(c.query_heads, np.float32) if c.sinks else None
+        self.unturned_rows = None
+        if c.rope:
+            self._turn(rng)
+
+    def _turn(self, rng):
+        """Settles what is rotated, and stores the new rows as the rotation leaves them."""
+        c, name = self.config, self.config.rope.component
+        term = c.terms.index(name)
+        settle(rng, self.queries[term], lambda rows: c.rope.turn(rows, self.positions))
+        if not c.append:
+            return
+        rows = self.new_rows(name)
+        settle(rng, rows, lambda rows: c.rope.turn(rows, self.positions))
+        self.unturned_rows = rows
+        turned = c.rope.turn(rows, self.positions).astype(rows.dtype)
+        for values, start, query_len in zip(self.stored[name], self.query_start, self.query_lens):
+            count = min(query_len, len(values))
+            end = start + query_len
+            values[len(values) - count :] = turned[end - count : end]
+
+    @property
+    def positions(self):
+        """Returns the positions of the new tokens: the last ones of each sequence."""
+        pairs = zip(self.kv_lens, self.query_lens)
+        parts = [np.arange(kv - q, kv, dtype=np.int32) for kv, q in pairs]
+        return np.concatenate([np.zeros(0, np.int32), *parts])
+
+    @property
+    def attended_queries(self):
+        """Returns the queries as attention sees them: rotated and rounded, if at all."""
+        rope = self.config.rope
+        return [
+            rope.turn(q, self.positions).astype(q.dtype) if rope and name == rope.component else q
+            for q, name in zip(self.queries, self.config.terms)
+        ]
 
     @property
     def query_start(self):
@@ -171,6 +109,8 @@ class Problem:
 
     def new_rows(self, name):
         """Returns the rows that the new tokens append, shape (tokens, heads, width)."""
+        if self.unturned_rows is not None and name == self.config.rope.component:
+            return self.unturned_rows
         heads, width, dtype = self.config.component(name)
         parts = [np.zeros((0, heads, width), kvc.dtypes.to_numpy(dtype))]
         for values, query_len in zip(self.stored[name], self.query_lens):
@@ -185,7 +125,7 @@ class Problem:
         if not self.kv_lens:
             return np.zeros((0, c.query_heads, c.value_width)), np.zeros((0, c.query_heads))
         return reference.attention(
-            [(q, self.stored[name]) for q, name in zip(self.queries, c.terms)],
+            [(q, self.stored[name]) for q, name in zip(self.attended_queries, c.terms)],
             self.stored[c.value],
             self.query_lens,
             scale=c.exact_scale,
@@ -206,6 +146,8 @@ class Problem:
         rows = self.rows_of(sequences)
         result.stored = {n: [v[i] for i in sequences] for n, v in self.stored.items()}
         result.queries = [q[rows] for q in self.queries]
+        if self.unturned_rows is not None:
+            result.unturned_rows = self.unturned_rows[rows]
         result.sinks = self.sinks
         return result
 
@@ -216,64 +158,15 @@ class Problem:
         return np.concatenate([np.zeros(0, int), *parts]).astype(int)
 
 
-class Memory:
-    """A problem's cache in a page pool, and its batch.
-
-    Every slot that no sequence owns holds `fill`, and some pages stay free. The
-    pool is in the memory of `device`, by default the host's.
-    """
-
-    def __init__(
-        self, problem, cache_type, fill="nan", free_pages=3, seed=1, new_tokens=True, device=None
-    ):
-        self.problem = problem
-        pages = [-(-n // cache_type.page_size) for n in problem.kv_lens]
-        self.pool = kvc.Pool(
-            cache_type, sum(pages) + free_pages, page_order_seed=seed, device=device
-        )
-        self.view = self.pool.view()
-        self.view.fill(FILLS[fill])
-        self.sequences = [self.pool.sequence(n) for n in problem.kv_lens]
-        for name in problem.stored:
-            for sequence, values, query_len in zip(
-                self.sequences, problem.stored[name], problem.query_lens
-            ):
-                # With append, the program writes the new tokens.
-                old = len(values) if new_tokens else max(0, len(values) - query_len)
-                sequence.write(name, values[:old])
-
-    @cached_property
-    def batch(self):
-        problem = self.problem
-        if all(q <= n for q, n in zip(problem.query_lens, problem.kv_lens)):
-            return kvc.Batch.from_sequences(self.sequences, problem.query_lens, self.pool)
-        return self.raw_batch()
-
-    def raw_batch(self, **others):
-        """Returns the batch over arrays, with a padded table of pages."""
-        problem = self.problem
-        most = max((len(s.pages) for s in self.sequences), default=0)
-        table = np.full((len(self.sequences), most), -1, np.int32)
-        slots = []
-        for row, sequence, query_len in zip(table, self.sequences, problem.query_lens):
-            row[: len(sequence.pages)] = sequence.pages
-            own = sequence.slots(max(0, len(sequence) - query_len))
-            slots += [np.full(query_len - len(own), -1), own]
-        arguments = {
-            "query_start": problem.query_start,
-            "kv_lens": np.array(problem.kv_lens, np.int32),
-            "page_ids": table,
-            "slots": np.concatenate([[], *slots]).astype(np.int64),
-        }
-        return kvc.RawBatch(**{**arguments, **others})
-
-
 def arguments(problem, memory, view=None, batch=None):
     """Returns the inputs of @attend."""
     result = list(problem.queries)
     if problem.config.append:
         result += [problem.new_rows(name) for name, *_ in problem.config.components]
-    result += [view or memory.view, batch or memory.batch]
+    if problem.config.foreign:
+        result += [*memory.buffers, *memory.arrays()]
+    else:
+        result += [view or memory.view, batch or memory.batch]
     return result + ([problem.sinks] if problem.config.sinks else [])
 
 
@@ -287,15 +180,18 @@ def unwritten(problem):
     return out, np.full((tokens, c.query_heads), np.nan, np.float32)
 
 
+def place(function, problem, fill="nan", stream=None):
+    """Returns fresh memory for a call of @attend, without the tokens that it appends."""
+    new_tokens = not problem.config.append
+    if problem.config.foreign:
+        return Buffers(problem, fill, new_tokens=new_tokens)
+    device = stream and stream.device
+    return Memory(problem, function.cache_type, fill, new_tokens=new_tokens, device=device)
+
+
 def run(function, problem, fill="nan", stream=None, memory=None, **others):
     """Runs @attend over fresh memory; returns output and log-sum-exp or None."""
-    memory = memory or Memory(
-        problem,
-        function.cache_type,
-        fill,
-        new_tokens=not problem.config.append,
-        device=stream and stream.device,
-    )
+    memory = memory or place(function, problem, fill, stream)
     out = unwritten(problem)
     function(*arguments(problem, memory, **others), out=out, stream=stream)
     return out if problem.config.lse else (out[0], None)
@@ -309,6 +205,18 @@ def check(problem, results, rows=None):
     reference.check_rows(out[chosen], want, problem.config.out_dtype)
     if lse is not None:
         reference.check_lse(lse[chosen], want_lse)
+
+
+def check_cache(problem, memory):
+    """Compares what the cache holds of each sequence, bit for bit but for rotated f32 rows."""
+    rope = problem.config.rope
+    for name, sequences in problem.stored.items():
+        for index, rows in enumerate(sequences):
+            got = memory.read(name, index)
+            if rope and name == rope.component and rows.dtype == np.float32:
+                reference.check_rows(got, rows, "f32", f"component '{name}'")
+            else:
+                assert same_bits(got, rows), f"component '{name}' of sequence {index}"
 
 
 def same_bits(a, b):

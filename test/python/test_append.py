@@ -26,7 +26,7 @@ APPENDS = sample(
 ) + [mla(append=True), mla(append=True, page=3, dtype="f32")]
 
 
-@on_targets("config", APPENDS, ids=shapes_of)
+@on_targets("config", APPENDS, ids=shapes_of, devices=True)
 @pytest.mark.parametrize(
     "kv_lens, query_lens", [([1, 17, 64, 100], [1, 1, 1, 1]), ([0, 40, 3, 9], [0, 33, 3, 1])],
     ids=["decode", "mixed"],
@@ -41,7 +41,7 @@ def test_append_then_attention(attend, stream, config, target, kv_lens, query_le
             assert same_bits(sequence.read(name), rows)
 
 
-@on_targets("config", sample(APPENDS, 4), ids=shapes_of)
+@on_targets("config", sample(APPENDS, 4), ids=shapes_of, devices=True)
 def test_append_writes_nothing_else(attend, stream, config, target):
     problem = Problem(config, [17, 5, 64], [2, 5, 1])
     function = attend(config, target)
@@ -57,7 +57,7 @@ def test_append_writes_nothing_else(attend, stream, config, target):
         assert sum(len(v) for v in values) == 86
 
 
-@on_targets("config", sample(APPENDS, 4), ids=shapes_of)
+@on_targets("config", sample(APPENDS, 4), ids=shapes_of, devices=True)
 def test_negative_slots_are_ignored(attend, stream, config, target):
     problem = Problem(config, [17, 5, 64], [2, 5, 1])
     function = attend(config, target)
@@ -78,7 +78,8 @@ def test_negative_slots_are_ignored(attend, stream, config, target):
         assert same_bits(memory.sequences[0].read(name), problem.stored[name][0])
 
 
-@on_targets("config", [gqa(dtype=d, append=True) for d in ("bf16", "f16", "f32")], ids=shapes_of)
+@on_targets("config", [gqa(dtype=d, append=True) for d in ("bf16", "f16", "f32")], ids=shapes_of,
+            devices=True)  # fmt: skip
 def test_elements_are_copied_bit_for_bit(attend, stream, config, target):
     problem = Problem(config, [8], [8])
     function = attend(config, target)
@@ -94,7 +95,8 @@ def test_elements_are_copied_bit_for_bit(attend, stream, config, target):
         assert same_bits(memory.sequences[0].read(name), values)
 
 
-@on_targets("config", [gqa(append=True), gqa(dtype="bf16", append=True)], ids=shapes_of)
+@on_targets("config", [gqa(append=True), gqa(dtype="bf16", append=True)], ids=shapes_of,
+            devices=True)  # fmt: skip
 def test_decoding_token_by_token(attend, stream, config, target):
     function = attend(config, target)
     pool = kvc.Pool(function.cache_type, 16, debug_fill=True, page_order_seed=5)
@@ -113,7 +115,8 @@ def test_decoding_token_by_token(attend, stream, config, target):
         check(alone, (out, lse))
 
 
-@on_targets("config", [gqa(append=True)], ids=shapes_of)
+@on_targets("config", [gqa(append=True), gqa(dtype="f16", append=True)], ids=shapes_of,
+            devices=True)  # fmt: skip
 def test_layers_of_a_pool_are_apart(attend, stream, config, target):
     function = attend(config, target)
     pool = kvc.Pool(function.cache_type, 8, layers=3, debug_fill=True)

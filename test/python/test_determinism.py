@@ -44,7 +44,7 @@ def test_independent_of_the_rest_of_the_batch(attend, stream, config, target, qu
         assert same_bits(some, out[rows]) and same_bits(some_lse, lse[rows])
 
 
-@on_targets("config", CONFIGS[:2], ids=shapes_of)
+@on_targets("config", CONFIGS[:2], ids=shapes_of, devices=True)
 def test_independent_of_the_order_of_pages(attend, stream, config, target):
     problem = Problem(config, [100, 40], [1, 1])
     function = attend(config, target)

@@ -7,7 +7,7 @@ import pytest
 
 import kvc
 from problems import Memory, Problem, arguments, check, gqa, run, same_bits, unwritten
-from targets import DEFINITIONS, DEVICES
+from targets import DEFINITIONS, DEVICES, GPU_BREADTH
 from test_attention import shapes_of
 
 needs_device = pytest.mark.skipif(not DEVICES, reason="there is no device")
@@ -129,6 +129,7 @@ def test_wrong_places(function, problem, device, programs, stream):
         plain(*arguments(problem, on_host), stream=kvc.Stream(device=device))
 
 
+@pytest.mark.skipif(GPU_BREADTH, reason="the GPU's kernels take this")
 def test_wrong_calls(function, device):
     problem = Problem(CONFIG, [9, 4], [2, 1])
     memory = Memory(problem, function.cache_type, device=device)

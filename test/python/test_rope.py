@@ -1,10 +1,14 @@
 """Rotary position embedding on every target."""
 
 import numpy as np
+import pytest
 
 import kvc
 import reference
+from problems import Problem, Rope, check, check_cache, gqa, mla, place, run
+from refusals import Expectation
 from targets import on_targets, sample
+from test_attention import shapes_of
 
 
 def rope_text(heads, width, dtype, rotary, style, theta):
@@ -34,7 +38,7 @@ CASES = sample(
 )
 
 
-@on_targets("case", CASES, ids=lambda c: "-".join(map(str, c)))
+@on_targets("case", CASES, ids=lambda c: "-".join(map(str, c)), devices=True)
 def test_matches_the_reference(programs, stream, case, target):
     heads, width, dtype, rotary, style, theta = case
     positions = np.array([0, 1, 7, 4095, 131_071, 1_000_003, 2, 2**24 + 1], np.int32)
@@ -46,47 +50,29 @@ def test_matches_the_reference(programs, stream, case, target):
                          positions)  # fmt: skip
     given = [x, batch] + ([] if theta else [frequencies])
     out = np.full(x.shape, np.nan, x.dtype)
-    programs(rope_text(*case), target)["rope"](*given, out=out, stream=stream)
+    refusal = Expectation(r"\bf32\b", must=False) if dtype == "f32" else None
+    programs(rope_text(*case), target, refusal)["rope"](*given, out=out, stream=stream)
     want = reference.rope(x, positions, rotary, theta=theta, frequencies=frequencies, style=style)
     reference.check_rows(out, want, dtype)
     np.testing.assert_array_equal(out[..., rotary:], x[..., rotary:])
 
 
-@on_targets("dtype", ["f32", "bf16"])
-def test_rope_append_and_attention_in_one_function(programs, stream, dtype, target):
-    q, kv = f"tensor<?x4x64x{dtype}>", f"tensor<?x2x64x{dtype}>"
-    cache = f"!kvc.cache<page = 16, k: 2x64x{dtype}, v: 2x64x{dtype}>"
-    rotated = "{theta = 1.0e4 : f64, rotary_width = 64 : i64}"
-    text = f"""
-    !cache = {cache}
-    func.func @step(%q: {q}, %k: {kv}, %v: {kv}, %cache: !cache, %batch: !kvc.batch) -> {q} {{
-      %rq = kvc.rope %q at %batch {rotated} : {q}
-      %rk = kvc.rope %k at %batch {rotated} : {kv}
-      kvc.append %cache[k: %rk, v: %v] at %batch : !cache, {kv}, {kv}
-      %out = kvc.attention %cache at %batch terms(%rq * k) value(v) score [#kvc.causal]
-          {{scale = 0.125 : f32}} : !cache, {q} -> {q}
-      return %out : {q}
-    }}"""
-    function = programs(text, target)["step"]
-    pool = kvc.Pool(function.cache_type, 16, debug_fill=True)
-    sequences = [pool.sequence(n) for n in (20, 7)]
-    rng = np.random.default_rng(3)
-    lens = [20, 7]
-    numpy_dtype = kvc.dtypes.to_numpy(dtype)
-    x, k, v = (rng.standard_normal((27, h, 64)).astype(numpy_dtype) for h in (4, 2, 2))
-    batch = kvc.Batch.from_sequences(sequences, lens)
-    out = function(x, k, v, pool.view(), batch, stream=stream)
+TURNED = [
+    gqa(dtype=dtype, append=True, rope=rope, **more)
+    for dtype in ("f32", "bf16", "f16")
+    for rope, more in (
+        (Rope("k", 64), {}),
+        (Rope("k", 32, "interleaved", 5e5), {"width": 72, "value_width": 40, "page": 3}),
+    )
+] + [mla(append=True, rope=Rope("r", 64, "interleaved")), gqa(dtype="bf16", rope=Rope("k", 64))]
 
-    def rotate(rows, length):
-        """Rotates and rounds, as a tensor between two operations is."""
-        return reference.rope(rows, range(length), 64, theta=1e4).astype(numpy_dtype)
 
-    starts = [0, 20, 27]
-    parts = list(zip(starts, starts[1:]))
-    queries = np.concatenate([rotate(x[a:b], b - a) for a, b in parts])
-    keys = [rotate(k[a:b], b - a) for a, b in parts]
-    values = [v[a:b] for a, b in parts]
-    want, _ = reference.attention([(queries, keys)], values, lens, scale=0.125, causal=True)
-    for sequence, rows in zip(sequences, keys):
-        reference.check_rows(sequence.read("k"), rows.astype(np.float64), dtype)
-    reference.check_rows(out, want, dtype)
+@on_targets("config", TURNED, ids=shapes_of, devices=True)
+@pytest.mark.parametrize("query_lens", [[1, 1, 1], [20, 7, 2]], ids=str)
+def test_rope_append_and_attention_in_one_function(attend, stream, config, target, query_lens):
+    """Rotated, appended as they were rounded, and attended to as the cache holds them."""
+    problem = Problem(config, [20, 7, 40], query_lens)
+    function = attend(config, target)
+    memory = place(function, problem, stream=stream)
+    check(problem, run(function, problem, stream=stream, memory=memory))
+    check_cache(problem, memory)

@@ -1,4 +1,7 @@
-"""Faults that attention systems have shipped, each by an input that shows it."""
+"""Faults that attention systems have shipped, each by an input that shows it.
+
+On the emulator each call runs in every order, to the same bits.
+"""
 
 import mmap
 from dataclasses import replace
@@ -8,7 +11,9 @@ import pytest
 
 import kvc
 import reference
+from emulated import EveryOrder
 from problems import Memory, Problem, arguments, check, gqa, mla, run, same_bits, unwritten
+from refusals import gpu_refusal
 from targets import FULL, on_targets, sample
 
 GROUPS = [1, 3, 5, 6, 7, 9, 12, 16, 24, 32, 48, 71, 128]
@@ -34,6 +39,17 @@ def sparse(count, dtype):
     return np.frombuffer(memory, np.uint8).view(dtype)
 
 
+@pytest.fixture
+def programs(programs):
+    """Returns what conftest.py's does; on the emulator, programs that run in every order."""
+
+    def get(text, target, refusal=None, **options):
+        program = programs(text, target, refusal, **options)
+        return EveryOrder(program) if target.is_emulator else program
+
+    return get
+
+
 # --- T1: slots that no sequence owns -----------------------------------------
 
 
@@ -41,10 +57,12 @@ def sparse(count, dtype):
     "config",
     sample(
         [gqa(dtype=d, page=p) for d in ("bf16", "f32", "f16") for p in (16, 1, 3, 64)]
-        + [mla(page=16), mla(page=8, dtype="f32"), gqa(window=8), gqa(sinks=True, softcap=5.0)],
-        10,
+        + [mla(page=16), mla(page=8, dtype="f32"), gqa(window=8), gqa(sinks=True, softcap=5.0)]
+        + [gqa(width=40, value_width=72, dtype="f16"), gqa(dtype="bf16", width=256, append=True)],
+        12,
     ),
     ids=name_of,
+    devices=True,
 )
 @pytest.mark.parametrize("query_lens", [[1, 1, 1], [3, 17, 1]], ids=str)
 def test_t1_unowned_slots_leak_in(attend, stream, config, target, query_lens):
@@ -61,25 +79,33 @@ def test_t1_unowned_slots_leak_in(attend, stream, config, target, query_lens):
 # --- T2, T3: every length ----------------------------------------------------
 
 
-@on_targets("config", [gqa(dtype="bf16"), gqa(page=3, width=8), gqa(dtype="f16", width=40)],
-            ids=name_of)  # fmt: skip
+@on_targets("config", [gqa(dtype="bf16"), gqa(page=3, width=8), gqa(dtype="f16", width=40),
+                       mla(query_heads=4, latent=64, rotary=8)],
+            ids=name_of, devices=True)  # fmt: skip
 def test_t2_one_exact_length_is_wrong(attend, stream, config, target):
     lens = list(range(258))
+    if target.is_emulator and not FULL:
+        lens = [*range(0, 258, 11), 63, 64, 65, 127, 128, 129, 255, 256, 257]
     problem = Problem(config, lens, [1] * len(lens))
     out, lse = run(attend(config, target), problem, stream=stream)
     assert np.isfinite(out.astype(np.float32)).all() and np.isfinite(lse[1:]).all()
     check(problem, (out, lse))
 
 
-@on_targets("config", [gqa(dtype="bf16"), gqa(page=8)], ids=name_of)
+@on_targets("config", [gqa(dtype="bf16"), gqa(page=8), gqa(dtype="f16", width=40, value_width=24),
+                       mla(query_heads=3, latent=64, rotary=8)],
+            ids=name_of, devices=True)  # fmt: skip
 def test_t2_one_exact_query_length_is_wrong(attend, stream, config, target):
     lens = list(range(20)) + [31, 32, 33, 63, 64, 65, 127, 128, 129]
+    if target.is_emulator and not FULL:
+        lens = [0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65]
     problem = Problem(config, [n + 5 for n in lens], lens)
     rows = None if FULL else reference.sampled_rows(lens, 200)
     check(problem, run(attend(config, target), problem, stream=stream), rows)
 
 
-@on_targets("config", [gqa(dtype=d) for d in ("bf16", "f32", "f16")] + [mla()], ids=name_of)
+@on_targets("config", [gqa(dtype=d) for d in ("bf16", "f32", "f16")] + [mla()], ids=name_of,
+            devices=True)  # fmt: skip
 def test_t3_tail_lanes_counted_in_the_sum(attend, stream, config, target):
     lens = [1, 255, 256, 257, 511]
     problem = Problem(config, lens, [1] * len(lens), query_scale=0.0)
@@ -113,6 +139,7 @@ def merge_text(parts, heads, width, dtype, sinks=False):
     "case",
     sample([(p, d, s) for p in (2, 3, 8, 1) for d in ("f32", "bf16", "f16") for s in (0, 1)], 8),
     ids=name_of,
+    devices=True,
 )
 def test_t4_merging_empty_parts(programs, stream, case, target):
     parts, dtype, with_sinks = case
@@ -158,12 +185,15 @@ def merged_text(config):
     )
 
 
-@on_targets("config", [gqa(), gqa(dtype="f16", out_dtype="f32"), gqa(dtype="bf16")], ids=name_of)
+@on_targets("config", [gqa(), gqa(dtype="f16", out_dtype="f32"), gqa(dtype="bf16"),
+                       mla(query_heads=4, latent=64, rotary=8, dtype="f16")],
+            ids=name_of, devices=True)  # fmt: skip
 def test_t5_log_sum_exp_base_mixed(programs, attend, stream, config, target):
-    prefix, new = 4096, 64
+    prefix, new = (512, 17) if target.is_emulator else (4096, 64)
     problem = Problem(config, [prefix + new], [new])
-    function = programs(merged_text(config), target)["attend"]
-    memory = Memory(problem, function.cache_type)
+    refusal = gpu_refusal(config) if target.is_gpu else None
+    function = programs(merged_text(config), target, refusal)["attend"]
+    memory = Memory(problem, function.cache_type, device=stream.device)
     pages = np.array(memory.sequences[0].pages, np.int32)
     split = prefix // config.page
     batches = [
@@ -182,13 +212,16 @@ def test_t5_log_sum_exp_base_mixed(programs, attend, stream, config, target):
 # --- T7: alignment of causal ---------------------------------------------------
 
 
-@on_targets("config", [gqa(), gqa(dtype="bf16"), gqa(window=3), gqa(width=8, page=1)], ids=name_of)
+@on_targets("config", [gqa(), gqa(dtype="bf16"), gqa(window=3), gqa(width=8, page=1),
+                       gqa(dtype="f16", window=3, width=72), mla(query_heads=3, latent=64)],
+            ids=name_of, devices=True)  # fmt: skip
 def test_t7_causal_alignment_differs_by_target(attend, stream, config, target):
     cases = [(kv, q) for kv in (7, 64) for q in (1, 2, 5)] + [(3, 5), (0, 2), (5, 5), (1, 4)]
     problem = Problem(config, [kv for kv, _ in cases], [q for _, q in cases])
     results = run(attend(config, target), problem, stream=stream)
     check(problem, results)
-    for i in range(len(cases)):  # each alone, too
+    chosen = (1, 5, 6) if target.is_emulator else range(len(cases))
+    for i in chosen:  # each alone, too
         alone = problem.subset([i])
         check(alone, run(attend(config, target), alone, stream=stream))
 
@@ -210,10 +243,12 @@ def test_t7_causal_alignment_differs_by_target(attend, stream, config, target):
                 {"sinks": True, "out_dtype": "f32"},
                 {"causal": False, "page": 3},
             )
-        ],
-        8,
+        ]
+        + [mla(query_heads=3, latent=64, softcap=30.0), gqa(dtype="f16", width=40, softcap=50.0)],
+        10,
     ),
     ids=name_of,
+    devices=True,
 )
 @pytest.mark.parametrize("query_lens", [[1, 1, 1], [1, 6, 40]], ids=str)
 def test_t8_feature_dropped_on_one_path(attend, stream, config, target, query_lens):
@@ -233,6 +268,7 @@ def test_t8_feature_dropped_on_one_path(attend, stream, config, target, query_le
      (((2, "bf16"), (1, "f32"), (1, "f16")) if FULL else
       (((2, "bf16"), (1, "f32"), (1, "f16"))[i % 3],))],
     ids=name_of,
+    devices=True,
 )  # fmt: skip
 @pytest.mark.parametrize("query_lens", [[1, 1, 1], [2, 5, 1]], ids=str)
 def test_t11_odd_groups(attend, stream, case, target, query_lens):
@@ -242,10 +278,18 @@ def test_t11_odd_groups(attend, stream, case, target, query_lens):
     check(problem, run(attend(config, target), problem, stream=stream))
 
 
+@on_targets("heads", GROUPS if FULL else GROUPS[::3] + [128], ids=name_of, devices=True)
+@pytest.mark.parametrize("query_lens", [[1, 1], [2, 5]], ids=str)
+def test_t11_odd_heads_of_a_latent(attend, stream, heads, target, query_lens):
+    config = mla(query_heads=heads, latent=64, rotary=8, dtype="f16")
+    problem = Problem(config, [33, 70], query_lens)
+    check(problem, run(attend(config, target), problem, stream=stream))
+
+
 # --- T12: splits -----------------------------------------------------------------
 
 
-@on_targets("split", sample(SPLITS, 6), ids=name_of, cpus=2)
+@on_targets("split", sample(SPLITS, 6), ids=name_of, cpus=2, devices=True)
 def test_t12_splits_leave_rows_unwritten(attend, stream, split, target):
     config = gqa(dtype="bf16", width=32, kv_heads=1, sinks=True)
     function = attend(config, target, split=split)
@@ -253,14 +297,15 @@ def test_t12_splits_leave_rows_unwritten(attend, stream, split, target):
         problem = Problem(config, kv_lens, [1] * len(kv_lens))
         check(problem, run(function, problem, stream=stream))
     # The same splits of a window's keys, most of which are before it.
-    windowed = gqa(width=32, window=40)
+    windowed = gqa(dtype="f16", width=32, window=40)
     problem = Problem(windowed, [1000, 39, 41], [1, 1, 1])
     check(problem, run(attend(windowed, target, split=split), problem, stream=stream))
 
 
-@on_targets("split", [16, 64], ids=name_of)
-def test_t12_splits_of_prefill(attend, stream, split, target):
-    config = gqa(dtype="bf16", width=32)
+@on_targets("split", [16, 64], ids=name_of, devices=True)
+@pytest.mark.parametrize("config", [gqa(dtype="bf16", width=32), mla(query_heads=3, latent=64)],
+                         ids=name_of)  # fmt: skip
+def test_t12_splits_of_prefill(attend, stream, split, config, target):
     problem = Problem(config, [300, 40, 1, 0], [20, 40, 1, 2])
     check(problem, run(attend(config, target, split=split), problem, stream=stream))
 
