@@ -26,7 +26,7 @@
 // CHECK:      module {
 // CHECK-NOT:  gpu.
 // CHECK:      llvm.mlir.global internal constant @kvc.blob("KVCP
-// CHECK-SAME: f_worklist\00f_attention\00f_merge\00sm_90a\00sm_90a\00
+// CHECK-SAME: f_worklist\00f_attention\00f_combine\00sm_90a\00sm_90a\00
 // CHECK-SAME: .version 8.3
 // CHECK-SAME: .entry f_attention
 // CHECK:      llvm.func @gqa_program_query(

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "LaunchFunction.h"
 
-#include "kvc/Conversion/KVCToNVVM.h"
 #include "kvc/Conversion/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -30,28 +29,14 @@ struct ConvertKVCToLaunchesPass final
 };
 } // namespace
 
-/// Reads what `op` says of itself as a kernel, and adds it to the program.
+/// Reads what `op` says of itself, and adds it to the program.
 static FailureOr<Kernel> readKernel(ModuleOp module, LLVM::LLVMFuncOp op) {
-  auto function = op->getAttrOfType<StringAttr>("kvc.function");
-  auto kind = op->getAttrOfType<StringAttr>("kvc.kind");
-  auto grid = op->getAttrOfType<DenseI32ArrayAttr>("kvc.grid");
-  auto threads = op->getAttrOfType<IntegerAttr>("kvc.threads");
-  auto sharedBytes = op->getAttrOfType<IntegerAttr>("kvc.shared_bytes");
-  if (!function || !kind || !grid || grid.size() != 3 || !threads || !sharedBytes)
-    return op.emitOpError("expected the attributes of a kernel that convert-kvc-to-nvvm "
-                          "writes: kvc.function, kvc.kind, kvc.grid of three numbers, "
-                          "kvc.threads, kvc.shared_bytes");
-  Kernel kernel;
-  kernel.function = function.getValue();
-  kernel.kind = kind.getValue();
-  llvm::copy(grid.asArrayRef(), kernel.grid);
-  kernel.threads = threads.getInt();
-  kernel.sharedBytes = sharedBytes.getInt();
-  kernel.op = op;
-  kernel.index = addProgramKernel(
-      module, {op.getName(), static_cast<int32_t>(kernel.threads),
-               static_cast<int32_t>(kernel.sharedBytes)});
-  return kernel;
+  FailureOr<KernelDescription> description = getKernelDescription(op);
+  if (failed(description))
+    return failure();
+  int32_t index = addProgramKernel(
+      module, {op.getName(), description->threads, description->sharedBytes});
+  return Kernel{*description, index, op};
 }
 
 /// The kernels of the gpu.module in their order.
@@ -87,7 +72,8 @@ void ConvertKVCToLaunchesPass::runOnOperation() {
     if (!function.isPublic())
       continue;
     auto own = llvm::make_filter_range(
-        *kernels, [&](const Kernel &kernel) { return kernel.function == function.getName(); });
+        *kernels,
+        [&](const Kernel &kernel) { return kernel.description.function == function.getName(); });
     if (failed(LaunchFunction(function, index++, symbols, llvm::to_vector(own)).lower()))
       return signalPassFailure();
   }

@@ -1,4 +1,4 @@
-//===- Launch.cpp - launches of the kernels of an operation ---------------===//
+//===- Launch.cpp - launches of kernels -----------------------------------===//
 //
 // Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LaunchFunction.h"
-
-#include "kvc/Conversion/KVCToNVVM.h"
 
 using namespace mlir;
 
@@ -17,29 +15,81 @@ namespace kvc {
 // Parameters
 //===----------------------------------------------------------------------===//
 
-void LaunchFunction::appendTensor(Value tensor, SmallVectorImpl<Value> &parameters) {
-  Value structure = values.lookup(tensor);
-  parameters.push_back(tensorData(structure));
-  for (int64_t dim = 0; dim < 2; ++dim)
-    parameters.push_back(
-        abi.loadI64(structure, offsetof(kvc_tensor_t, strides) + dim * sizeof(int64_t)));
+/// The field of kvc_batch_t that an entry stands for.
+static size_t getBatchField(KernelValue value) {
+  switch (value) {
+  case KernelValue::QueryStart:
+    return offsetof(kvc_batch_t, query_start);
+  case KernelValue::KvLens:
+    return offsetof(kvc_batch_t, kv_lens);
+  case KernelValue::PageStart:
+    return offsetof(kvc_batch_t, page_start);
+  case KernelValue::PageIds:
+    return offsetof(kvc_batch_t, page_ids);
+  case KernelValue::Slots:
+    return offsetof(kvc_batch_t, slots);
+  case KernelValue::Positions:
+    return offsetof(kvc_batch_t, positions);
+  case KernelValue::PageStride:
+    return offsetof(kvc_batch_t, page_stride);
+  case KernelValue::NumTokens:
+    return offsetof(kvc_batch_t, num_tokens);
+  case KernelValue::NumSequences:
+    return offsetof(kvc_batch_t, num_sequences);
+  case KernelValue::MaxKvLen:
+    return offsetof(kvc_batch_t, max_kv_len);
+  default:
+    llvm_unreachable("expected a field of the batch");
+  }
 }
 
-void LaunchFunction::appendView(Value cache, ComponentAttr component,
-                                SmallVectorImpl<Value> &parameters) {
-  auto type = cast<CacheType>(cache.getType());
-  Value view = abi.at(values.lookup(cache),
-                      offsetof(kvc_cache_view_t, components) +
-                          type.getComponentIndex(component.getName().getValue()) *
-                              sizeof(kvc_component_view_t));
-  parameters.push_back(abi.loadPtr(view, offsetof(kvc_component_view_t, data)));
-  for (size_t stride :
-       {offsetof(kvc_component_view_t, page_stride), offsetof(kvc_component_view_t, head_stride),
-        offsetof(kvc_component_view_t, token_stride)})
-    parameters.push_back(abi.loadI64(view, stride));
+void LaunchFunction::emitParameter(const Kernel &kernel, const KernelParameter &parameter,
+                                   SmallVectorImpl<Value> &results) {
+  Operation *op = getOwner(kernel, parameter);
+  SmallVector<Type, 4> types = *getParameterTypes(parameter, op);
+  if (parameter.isOfBatch()) {
+    results.push_back(
+        batchField(values.lookup(getBatch(op)), getBatchField(parameter.value), types[0]));
+    return;
+  }
+  if (parameter.hasStrides()) {
+    Value structure = values.lookup(getArgument(kernel, parameter));
+    int64_t data = offsetof(kvc_tensor_t, data), strides = offsetof(kvc_tensor_t, strides);
+    if (parameter.value == KernelValue::Component) {
+      auto type = cast<CacheType>(getArgument(kernel, parameter).getType());
+      data = offsetof(kvc_cache_view_t, components) +
+             type.getComponentIndex(parameter.name) * sizeof(kvc_component_view_t);
+      strides = data + offsetof(kvc_component_view_t, page_stride);
+    }
+    results.push_back(abi.loadPtr(structure, data));
+    for (size_t i = 1; i < types.size(); ++i, strides += sizeof(int64_t))
+      results.push_back(abi.loadI64(structure, strides));
+    return;
+  }
+  const AttentionSpace &space = spaces[getAttentionKernel(kernel).op];
+  auto at = [&](Value offset) { results.push_back(ints.offset(workspace, offset)); };
+  switch (parameter.value) {
+  case KernelValue::ListItems:
+    return at(space.items);
+  case KernelValue::ListMerges:
+    return at(space.merges);
+  case KernelValue::ListCounts:
+    return at(space.counts);
+  case KernelValue::PartsOutput:
+    return at(space.partsOutput);
+  case KernelValue::PartsStats:
+    return at(space.partsStats);
+  case KernelValue::ListTarget:
+    return results.push_back(ints.toI32(space.target));
+  default:
+    llvm_unreachable("expected a part of the workspace");
+  }
 }
 
-Value LaunchFunction::emitParameters(ArrayRef<Value> parameters) {
+Value LaunchFunction::emitParameters(const Kernel &kernel) {
+  SmallVector<Value> parameters;
+  for (const KernelParameter &parameter : kernel.description.parameters)
+    emitParameter(kernel, parameter, parameters);
   constexpr int64_t slot = 8; // of the largest parameter
   Value storage = allocate(parameters.size() * slot);
   Value addresses = allocate(parameters.size() * sizeof(void *));
@@ -63,30 +113,47 @@ static constexpr int64_t kReservedSharedBytes = 1024; ///< Of each block.
 /// Blocks beyond those that run at once, as a factor: enough for the hardware to
 /// even out work of different lengths. The kernels loop, so a grid need not grow with
 /// an upper bound that few batches come near, and whose blocks would find no work.
-static constexpr int64_t kRounds = 4;
+static constexpr int64_t kGridRounds = 4;
+
+/// Blocks that work items are cut for, as a factor of those that run at once.
+static constexpr int64_t kTargetRounds = 2;
 
 /// Largest extent of a grid along x, and along y and z.
 static constexpr int64_t kMaxGrid[] = {INT32_MAX, 65535, 65535};
 
-/// Blocks of `kernel` that a multiprocessor is given.
-static int64_t getBlocksPerMultiprocessor(const Kernel &kernel) {
-  int64_t resident =
-      std::min({kResidentBlocks, kResidentThreads / std::max<int64_t>(kernel.threads, 1),
-                kSharedBytes / (kernel.sharedBytes + kReservedSharedBytes)});
-  return std::max<int64_t>(resident, 1) * kRounds;
+/// Blocks of the kernel that a multiprocessor holds at once.
+static int64_t getResidentBlocks(const KernelDescription &kernel) {
+  int64_t resident = std::min({kResidentBlocks, kResidentThreads / kernel.threads,
+                               kSharedBytes / (kernel.sharedBytes + kReservedSharedBytes)});
+  return std::max<int64_t>(resident, 1);
 }
 
-Value LaunchFunction::emitGrid(const Kernel &kernel, Value useful) {
+/// Blocks along the dimensions of the grid that are not free.
+static int64_t getFixedBlocks(const KernelDescription &kernel) {
   int64_t fixed = 1;
   for (int64_t extent : kernel.grid)
     fixed *= std::max<int64_t>(extent, 1);
+  return fixed;
+}
+
+Value LaunchFunction::emitTarget(const Kernel &attention, Value workers) {
+  int64_t blocks = getResidentBlocks(attention.description) * kTargetRounds;
+  Value target = ints.div(ints.mul(ints.toI64(workers), blocks),
+                          getFixedBlocks(attention.description));
+  return ints.max(ints.min(target, ints.i64(INT32_MAX)), ints.i64(1));
+}
+
+Value LaunchFunction::emitGrid(const Kernel &kernel, Value useful) {
+  const KernelDescription &description = kernel.description;
   Value grid = allocate(3 * sizeof(uint32_t));
   for (int64_t dim = 0; dim < 3; ++dim) {
-    Value extent = ints.i32(kernel.grid[dim]);
-    if (kernel.grid[dim] == 0) {
-      Value blocks = ints.mul(ints.toI64(workers), getBlocksPerMultiprocessor(kernel));
-      Value limit = ints.min(ints.max(ints.ceilDiv(blocks, fixed), ints.i64(1)),
-                             ints.i64(kMaxGrid[dim]));
+    Value extent = ints.i32(description.grid[dim]);
+    if (description.grid[dim] == 0) {
+      Value blocks =
+          ints.mul(ints.toI64(workers), getResidentBlocks(description) * kGridRounds);
+      Value limit = ints.min(
+          ints.max(ints.ceilDiv(blocks, getFixedBlocks(description)), ints.i64(1)),
+          ints.i64(kMaxGrid[dim]));
       extent = ints.toI32(ints.min(useful, limit));
     }
     abi.store(extent, grid, dim * sizeof(uint32_t));
@@ -94,89 +161,46 @@ Value LaunchFunction::emitGrid(const Kernel &kernel, Value useful) {
   return grid;
 }
 
-void LaunchFunction::emitLaunch(const Kernel &kernel, Value useful, Value parameters) {
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+Value LaunchFunction::emitUsefulBlocks(const Kernel &kernel) {
+  switch (kernel.description.kind) {
+  case KernelKind::WorkList: // With nothing to list, nothing reads the list.
+  case KernelKind::Attention:
+    return spaces[getAttentionKernel(kernel).op].bounds.items;
+  case KernelKind::Combine:
+    return spaces[getAttentionKernel(kernel).op].bounds.merges;
+  case KernelKind::Append:
+  case KernelKind::Rope:
+  case KernelKind::Merge:
+    return emitRows(body[kernel.description.op]);
+  }
+  llvm_unreachable("unknown kind");
+}
+
+void LaunchFunction::emitLaunch(const Kernel &kernel) {
+  Value useful = emitUsefulBlocks(kernel);
+  Value condition = ints.less(ints.i64(0), useful);
+  if (KernelPhase phase = kernel.description.phase; phase != KernelPhase::Any) {
+    Value batch = values.lookup(getBatch(body[kernel.description.op]));
+    Value queryLen = batchField(batch, offsetof(kvc_batch_t, max_query_len), ints.i32Type());
+    Value isPhase = phase == KernelPhase::Decode ? ints.lessOrEqual(queryLen, ints.i32(1))
+                                                 : ints.less(ints.i32(1), queryLen);
+    condition = ints.logicalAnd(condition, isPhase);
+  }
   Block *before = b.getInsertionBlock();
   Block *after = b.createBlock(before->getParent(), std::next(before->getIterator()));
   Block *launch = b.createBlock(after);
   b.setInsertionPointToEnd(before);
-  LLVM::CondBrOp::create(b, ints.loc, ints.less(ints.i64(0), useful), launch, after);
+  LLVM::CondBrOp::create(b, ints.loc, condition, launch, after);
   b.setInsertionPointToStart(launch);
   returnIfFailed(abi.callTable(rt, offsetof(kvc_rt_api_t, launch), ints.i32Type(),
                                {stream, program, ints.i32(kernel.index),
-                                emitGrid(kernel, useful), parameters}));
+                                emitGrid(kernel, useful), emitParameters(kernel)}));
   LLVM::BrOp::create(b, ints.loc, ValueRange(), after);
   b.setInsertionPointToStart(after);
-}
-
-//===----------------------------------------------------------------------===//
-// Operations
-//===----------------------------------------------------------------------===//
-
-void LaunchFunction::emitAppend(AppendOp op) {
-  Value batch = values.lookup(op.getBatch());
-  Value tokens = batchField(batch, offsetof(kvc_batch_t, num_tokens), ints.i32Type());
-  auto type = cast<CacheType>(op.getCache().getType());
-  SmallVector<Value> parameters = {
-      batchField(batch, offsetof(kvc_batch_t, slots), ints.ptrType()), tokens};
-  assert(parameters.size() == AppendParam::FirstComponent && "see AppendParam");
-  for (auto [name, rows] :
-       llvm::zip(op.getComponents().getAsRange<StringAttr>(), op.getValues())) {
-    appendTensor(rows, parameters);
-    appendView(op.getCache(), type.getComponent(name.getValue()), parameters);
-  }
-  emitLaunch(kernelsOf[op][0], ints.toI64(tokens), emitParameters(parameters));
-}
-
-void LaunchFunction::emitAttention(AttentionOp op) {
-  Value batch = values.lookup(op.getBatch());
-  Sizes sizes = batchSizes(batch, workers);
-  auto pointer = [&](int64_t field) { return batchField(batch, field, ints.ptrType()); };
-  Value items = ints.offset(workspace, space.items);
-  Value merges = ints.offset(workspace, space.merges);
-  Value counts = ints.offset(workspace, space.counts);
-  SmallVector<Value> list = {
-      sizes.sequences,
-      sizes.kvLen,
-      pointer(offsetof(kvc_batch_t, query_start)),
-      pointer(offsetof(kvc_batch_t, kv_lens)),
-      pointer(offsetof(kvc_batch_t, page_start)),
-      batchField(batch, offsetof(kvc_batch_t, page_stride), ints.i64Type()),
-      items,
-      merges,
-      counts};
-  assert(list.size() == WorkListParam::Count && "see WorkListParam");
-
-  SmallVector<Value> parameters;
-  auto appendUnused = [&](int64_t strides) {
-    parameters.push_back(LLVM::ZeroOp::create(b, ints.loc, ints.ptrType()));
-    parameters.append(strides, ints.i64(0));
-  };
-  appendTensor(op.getQueries().front(), parameters);
-  appendView(op.getCache(), op.getTermComponent(0), parameters);
-  appendView(op.getCache(), op.getValueComponent(), parameters);
-  parameters.append(
-      {pointer(offsetof(kvc_batch_t, page_ids)), items, merges, counts});
-  appendTensor(op.getOutput(), parameters);
-  if (op.getLse())
-    appendTensor(op.getLse(), parameters);
-  else
-    appendUnused(/*strides=*/2);
-  if (op.getSinks()) {
-    Value sinks = values.lookup(op.getSinks());
-    parameters.append({tensorData(sinks), abi.loadI64(sinks, offsetof(kvc_tensor_t, strides))});
-  } else {
-    appendUnused(/*strides=*/1);
-  }
-  parameters.append({ints.offset(workspace, space.partOutput),
-                     ints.offset(workspace, space.partStats)});
-  assert(parameters.size() == AttentionParam::Count && "see AttentionParam");
-
-  // With nothing to list, nothing reads the list.
-  ArrayRef<Kernel> own = kernelsOf[op];
-  Value shared = emitParameters(parameters);
-  emitLaunch(own[0], space.bounds.items, emitParameters(list));
-  emitLaunch(own[1], space.bounds.items, shared);
-  emitLaunch(own[2], space.bounds.merges, shared);
 }
 
 } // namespace kvc

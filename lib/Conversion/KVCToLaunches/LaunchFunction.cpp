@@ -7,8 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "LaunchFunction.h"
 
-#include "kvc/Conversion/KVCToNVVM.h"
-
 #include <cstddef>
 
 using namespace mlir;
@@ -20,48 +18,6 @@ LaunchFunction::LaunchFunction(func::FuncOp function, int64_t index, SymbolTable
     : HostEntries(function, index, symbols), kernels(std::move(kernels)) {}
 
 //===----------------------------------------------------------------------===//
-// Kernels of the operations
-//===----------------------------------------------------------------------===//
-
-/// Gives `op` the next kernels, which must be of these kinds.
-LogicalResult LaunchFunction::assign(Operation *op, ArrayRef<StringRef> kinds) {
-  for (StringRef kind : kinds) {
-    if (kernels.empty() || kernels.front().kind != kind)
-      return op->emitOpError("expected its ")
-             << kind << " kernel next in the gpu.module, found "
-             << (kernels.empty() ? StringRef("none") : kernels.front().kind)
-             << "; run convert-kvc-to-nvvm with keep-functions before this pass";
-    kernelsOf[op].push_back(kernels.front());
-    kernels.erase(kernels.begin());
-  }
-  return success();
-}
-
-LogicalResult LaunchFunction::assignKernels() {
-  for (Operation &op : function.getBody().front()) {
-    if (isa<AppendOp>(op)) {
-      if (failed(assign(&op, {"append"})))
-        return failure();
-    } else if (isa<AttentionOp>(op)) {
-      if (failed(assign(&op, {"worklist", "attention", "merge"})))
-        return failure();
-      LLVM::LLVMFuncOp attention = kernelsOf[&op][1].op;
-      for (StringRef name : {"kvc.split", "kvc.query_heads", "kvc.width"})
-        if (!attention->getAttrOfType<IntegerAttr>(name))
-          return attention.emitOpError("expected the attribute '") << name << "'";
-    } else if (!isa<func::ReturnOp>(op)) {
-      return op.emitError("no launch for operation '")
-             << op.getName() << "'; supported: kvc.append, kvc.attention";
-    }
-  }
-  return success();
-}
-
-int64_t LaunchFunction::getConstant(AttentionOp op, StringRef name) {
-  return kernelsOf[op][1].op->getAttrOfType<IntegerAttr>(name).getInt();
-}
-
-//===----------------------------------------------------------------------===//
 // The function
 //===----------------------------------------------------------------------===//
 
@@ -70,113 +26,143 @@ LogicalResult LaunchFunction::lower() {
     return failure();
   emitNeeds();
   emitRun();
-  bool hasAttention = !function.getBody().front().getOps<AttentionOp>().empty();
-  addToProgram(hasAttention ? kAttentionMaxQueryLen : 0, getAlignments());
+  addToProgram(getMaxQueryLen(), getAlignments());
   return success();
 }
 
-/// What the attention's kernels need of the arguments; elements are enough for the
-/// copies of an append.
+/// An attention without kernels for prefill takes one query token a sequence.
+int32_t LaunchFunction::getMaxQueryLen() {
+  auto isLimited = [&](AttentionOp op) {
+    return hasPhase(op, KernelPhase::Decode) && !hasPhase(op, KernelPhase::Prefill);
+  };
+  return llvm::any_of(function.getBody().front().getOps<AttentionOp>(), isLimited) ? 1 : 0;
+}
+
 SmallVector<int32_t> LaunchFunction::getAlignments() {
-  llvm::DenseMap<Value, int32_t> needed;
-  for (auto op : function.getBody().front().getOps<AttentionOp>()) {
-    needed[op.getCache()] = kAttentionCacheAlignment;
-    needed[op.getQueries().front()] = kAttentionRowAlignment;
-    needed[op.getOutput()] = kAttentionRowAlignment;
-  }
-  SmallVector<int32_t> alignments;
+  SmallVector<int32_t> result;
   for (BlockArgument argument : function.getArguments())
-    alignments.push_back(needed.lookup(argument));
-  for (Value result : function.getBody().front().getTerminator()->getOperands())
-    alignments.push_back(needed.lookup(result));
-  return alignments;
+    result.push_back(alignments.lookup(argument));
+  for (Value value : body.back()->getOperands())
+    result.push_back(alignments.lookup(value));
+  return result;
 }
 
 void LaunchFunction::emitNeeds() {
   Sizes sizes = startNeeds();
-  finishNeeds(emitWorkspaceEnd([&](AttentionOp) { return sizes; }));
+  Value rows = ints.toI64(sizes.tokens);
+  finishNeeds(emitWorkspaceEnd([&](Operation *) { return rows; },
+                               [&](AttentionOp) { return sizes; }));
 }
 
 void LaunchFunction::emitRun() {
   startRun();
-  Block &body = function.getBody().front();
   workers = abi.callTable(rt, offsetof(kvc_rt_api_t, num_workers), ints.i32Type(), {stream});
-  auto sizesOf = [&](AttentionOp op) {
-    return batchSizes(values.lookup(op.getBatch()), workers);
-  };
-  takeWorkspace(emitWorkspaceEnd(sizesOf));
+  takeWorkspace(emitWorkspaceEnd(
+      [&](Operation *op) { return emitRows(op); },
+      [&](AttentionOp op) { return batchSizes(values.lookup(op.getBatch()), workers); }));
   Value offset = ints.i64(0);
-  for (auto op : body.getOps<AttentionOp>())
+  for (Operation *op : body)
     for (Value result : op->getResults())
-      if (isIntermediate(result))
-        offset = placeIntermediate(result, ints.toI64(sizesOf(op).tokens), offset);
+      if (isPlaced(result))
+        offset = placeIntermediate(result, emitRows(op), offset);
 
   // Nothing is launched before all is checked: what has been cannot be undone.
-  for (Operation &op : body)
-    checkRows(op);
-  for (Operation &op : body) {
-    if (auto append = dyn_cast<AppendOp>(op))
-      emitAppend(append);
-    else if (auto attention = dyn_cast<AttentionOp>(op))
-      emitAttention(attention);
-  }
+  for (Operation *op : body)
+    checkRows(*op);
+  for (Operation *op : body)
+    for (const Kernel &kernel : kernelsOf[op])
+      emitLaunch(kernel);
   finishRun();
 }
 
 void LaunchFunction::checkRows(Operation &op) {
   SmallVector<Value> tensors;
-  Value batch;
-  if (auto append = dyn_cast<AppendOp>(op)) {
-    tensors.append(append.getValues().begin(), append.getValues().end());
-    batch = append.getBatch();
-  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-    tensors.push_back(attention.getQueries().front());
-    tensors.append(attention->result_begin(), attention->result_end());
-    batch = attention.getBatch();
-  } else {
+  if (auto append = dyn_cast<AppendOp>(op))
+    tensors = append.getValues();
+  else if (auto attention = dyn_cast<AttentionOp>(op))
+    tensors = attention.getQueries();
+  else if (auto merge = dyn_cast<MergeOp>(op))
+    tensors = llvm::to_vector(llvm::concat<Value>(merge.getOutputs(), merge.getLses()));
+  else if (auto rope = dyn_cast<RopeOp>(op))
+    tensors.push_back(rope.getInput());
+  else
     return;
-  }
-  Value tokens = batchField(values.lookup(batch), offsetof(kvc_batch_t, num_tokens),
-                            ints.i32Type());
-  checkTokens(&op, tensors, ints.toI64(tokens));
+  llvm::append_range(tensors, op.getResults());
+  // What no kernel writes, since it is part of another one, is nowhere.
+  llvm::erase_if(tensors, [&](Value tensor) { return !values.contains(tensor); });
+  if (!tensors.empty())
+    checkTokens(&op, tensors, emitRows(&op));
+}
+
+Value LaunchFunction::emitRows(Operation *op) {
+  if (Value batch = getBatch(op))
+    return ints.toI64(batchField(values.lookup(batch), offsetof(kvc_batch_t, num_tokens),
+                                 ints.i32Type()));
+  Value first = cast<MergeOp>(op).getOutputs().front();
+  if (Operation *producer = first.getDefiningOp())
+    return emitRows(producer);
+  return tensorTokens(values.lookup(first));
 }
 
 //===----------------------------------------------------------------------===//
 // Workspace
 //===----------------------------------------------------------------------===//
 
+/// No size of a workspace that passes the checks reaches this.
+static constexpr int64_t kMaxWorkspace = int64_t(1) << 62;
+
 LaunchFunction::AttentionSpace
-LaunchFunction::emitAttentionSpace(AttentionOp op, const Sizes &sizes, Value begin) {
+LaunchFunction::emitAttentionSpace(const Kernel &attention, const Sizes &sizes, Value begin) {
+  const KernelDescription &description = attention.description;
   WorkListConfig config;
-  config.split = static_cast<int32_t>(getConstant(op, "kvc.split"));
+  config.split = description.split;
+  config.queryTokens = description.queryTokens;
   AttentionSpace space;
+  space.target = emitTarget(attention, sizes.workers);
   space.bounds = emitWorkListBounds(b, ints.loc, sizes.sequences, sizes.tokens, sizes.kvLen,
                                     config);
-  // The device counts in 32 bits; and with that many, no size below overflows.
-  failUnless(ints.lessOrEqual(space.bounds.items, ints.i64(INT32_MAX)), KVC_STATUS_UNSUPPORTED,
-             "expected at most " + Twine(INT32_MAX) + " work items, one for each query token "
-             "and " + Twine(config.split) + " keys of max_kv_len, got more");
-  int64_t rowBytes = getConstant(op, "kvc.query_heads") * sizeof(float);
-  int64_t width = getConstant(op, "kvc.width");
+  // The device counts in 32 bits, and no size below may overflow. Both factors are
+  // below 2^62.
+  int64_t partRows = int64_t(description.queryTokens) * description.queryHeads;
+  int64_t rowBytes = (int64_t(description.width) + 2) * sizeof(float);
+  int64_t limit = std::min<int64_t>(INT32_MAX, kMaxWorkspace / partRows / rowBytes);
+  std::string tokens = config.queryTokens == 1
+                           ? "query token"
+                           : std::to_string(config.queryTokens) + " query tokens";
+  failUnless(ints.lessOrEqual(space.bounds.items, ints.i64(limit)), KVC_STATUS_UNSUPPORTED,
+             "expected at most " + Twine(limit) + " work items, one for each " + tokens +
+                 " and " + Twine(config.split) + " keys of max_kv_len, got more");
   space.counts = begin;
   space.items = ints.add(begin, kWorkspaceAlignment);
   space.merges = offsetAfter(space.items, space.bounds.items, sizeof(WorkItem));
-  space.partOutput = offsetAfter(space.merges, space.bounds.merges, sizeof(MergeEntry));
-  space.partStats = offsetAfter(space.partOutput, space.bounds.parts, rowBytes * width);
-  space.end = offsetAfter(space.partStats, space.bounds.parts, rowBytes * 2);
+  space.partsOutput = offsetAfter(space.merges, space.bounds.merges, sizeof(MergeEntry));
+  space.partsStats = offsetAfter(space.partsOutput, space.bounds.parts,
+                                 partRows * description.width * sizeof(float));
+  space.end =
+      offsetAfter(space.partsStats, space.bounds.parts, partRows * 2 * sizeof(float));
   return space;
 }
 
-Value LaunchFunction::emitWorkspaceEnd(function_ref<Sizes(AttentionOp)> sizesOf) {
-  Value end = ints.i64(0);
-  for (auto op : function.getBody().front().getOps<AttentionOp>()) {
-    Sizes sizes = sizesOf(op);
+/// True if it is a tensor that a kernel writes to the workspace.
+bool LaunchFunction::isPlaced(Value result) {
+  return computed.contains(result) && isIntermediate(result);
+}
+
+Value LaunchFunction::emitWorkspaceEnd(function_ref<Value(Operation *)> rowsOf,
+                                       function_ref<Sizes(AttentionOp)> sizesOf) {
+  Value begin = ints.i64(0);
+  for (Operation *op : body)
     for (Value result : op->getResults())
-      if (isIntermediate(result))
-        end = ints.add(end, emitIntermediateBytes(result, ints.toI64(sizes.tokens)));
-    space = emitAttentionSpace(op, sizes, end);
-    end = space.end;
-  }
+      if (isPlaced(result))
+        begin = ints.add(begin, emitIntermediateBytes(result, rowsOf(op)));
+  Value end = begin;
+  for (auto op : function.getBody().front().getOps<AttentionOp>())
+    for (const Kernel &kernel : kernelsOf[op])
+      if (kernel.description.kind == KernelKind::Attention) {
+        AttentionSpace &space = spaces[kernel.op];
+        space = emitAttentionSpace(kernel, sizesOf(op), begin);
+        end = ints.max(end, space.end);
+      }
   return end;
 }
 

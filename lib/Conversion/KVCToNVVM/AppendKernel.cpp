@@ -12,6 +12,24 @@ using namespace kvc;
 
 static constexpr int64_t kAppendThreads = 64;
 
+/// Parameters of the kernel: Slots and NumTokens, then for each component written, in
+/// the order of the op, the PerComponent ones.
+namespace {
+struct AppendParam {
+  enum Index : unsigned { Slots, NumTokens, FirstComponent };
+  enum ComponentIndex : unsigned {
+    Source, ///< [tokens, heads, width], last stride 1
+    SourceTokenStride,
+    SourceHeadStride,
+    Data, ///< kvc_component_view_t
+    PageStride,
+    HeadStride,
+    TokenStride,
+    PerComponent
+  };
+};
+} // namespace
+
 /// Copies the rows of one component: head blockIdx.x of the tokens blockIdx.y,
 /// blockIdx.y + gridDim.y, ...
 static void emitCopyComponent(KernelBuilder &k, ComponentAttr component, int64_t pageSize,
@@ -48,28 +66,32 @@ static void emitCopyComponent(KernelBuilder &k, ComponentAttr component, int64_t
   });
 }
 
-void kvc::emitAppendKernel(OpBuilder &b, StringRef name, StringRef function, AppendOp op) {
+void kvc::emitAppendKernel(OpBuilder &b, StringRef name, StringRef function, AppendOp op,
+                           int64_t index) {
   using P = AppendParam;
   OpBuilder::InsertionGuard guard(b);
   Location loc = op.getLoc();
   KernelBuilder k(b, loc);
   CacheType cache = op.getCache().getType();
+  KernelDescription description;
+  description.function = function;
+  description.op = index;
+  description.kind = KernelKind::Append;
+  description.threads = kAppendThreads;
+  description.parameters = {KernelValue::Slots, KernelValue::NumTokens};
   SmallVector<ComponentAttr> components;
   int64_t maxHeads = 0;
-  SmallVector<Type> types = {k.globalPtr(), k.i32Type()};
-  for (auto component : op.getComponents().getAsRange<StringAttr>()) {
-    components.push_back(cache.getComponent(component.getValue()));
+  for (auto [i, name] : llvm::enumerate(op.getComponents().getAsRange<StringAttr>())) {
+    components.push_back(cache.getComponent(name.getValue()));
     maxHeads = std::max(maxHeads, components.back().getHeads());
-    for (unsigned i = 0; i < P::PerComponent; ++i)
-      types.push_back(i == P::Source || i == P::Data ? k.globalPtr() : k.i64Type());
+    description.parameters.push_back(
+        KernelParameter::operand(op.getValues().getBeginOperandIndex() + i));
+    description.parameters.push_back(KernelParameter::component(name.getValue()));
   }
-  LLVM::LLVMFuncOp kernel = createKernel(b, loc, name, types, kAppendThreads);
-  kernel->setAttr("kvc.function", b.getStringAttr(function));
-  kernel->setAttr("kvc.kind", b.getStringAttr("append"));
-  kernel->setAttr("kvc.grid", b.getDenseI32ArrayAttr({static_cast<int32_t>(maxHeads), 0,
-                                                      static_cast<int32_t>(components.size())}));
-  kernel->setAttr("kvc.threads", b.getI32IntegerAttr(kAppendThreads));
-  kernel->setAttr("kvc.shared_bytes", b.getI32IntegerAttr(0));
+  description.grid[0] = maxHeads;
+  description.grid[1] = 0;
+  description.grid[2] = components.size();
+  LLVM::LLVMFuncOp kernel = createDescribedKernel(b, op, name, description);
 
   ValueRange params = kernel.getBody().front().getArguments();
   Value which = k.blockIdZ();

@@ -227,22 +227,55 @@ void Attention::emitItem(Value index) {
              results.take_front(numAccumulators), stats);
 }
 
-/// Types of the parameters that attention and merge share.
-static SmallVector<Type> getParameterTypes(KernelBuilder &k) {
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+LLVM::LLVMFuncOp kvc::createDescribedKernel(OpBuilder &b, Operation *op, StringRef name,
+                                            const KernelDescription &description) {
   SmallVector<Type> types;
-  for (unsigned i = 0; i < AttentionParam::Count; ++i)
-    types.push_back(AttentionParam::isStride(i) ? k.i64Type() : k.globalPtr());
-  return types;
+  for (const KernelParameter &parameter : description.parameters)
+    llvm::append_range(types, *getParameterTypes(parameter, op, kGlobalSpace));
+  LLVM::LLVMFuncOp kernel = createKernel(b, op->getLoc(), name, types, description.threads);
+  setKernelDescription(kernel, description);
+  return kernel;
 }
 
-static void setAttributes(LLVM::LLVMFuncOp kernel, const AttentionConfig &config, StringRef kind,
-                          ArrayRef<int32_t> grid, int64_t threads, int64_t sharedBytes) {
-  Builder b(kernel.getContext());
-  kernel->setAttr("kvc.function", b.getStringAttr(config.name));
-  kernel->setAttr("kvc.kind", b.getStringAttr(kind));
-  kernel->setAttr("kvc.grid", b.getDenseI32ArrayAttr(grid));
-  kernel->setAttr("kvc.threads", b.getI32IntegerAttr(threads));
-  kernel->setAttr("kvc.shared_bytes", b.getI32IntegerAttr(sharedBytes));
+static KernelDescription describe(const AttentionConfig &config, KernelKind kind) {
+  KernelDescription description;
+  description.function = config.name;
+  description.op = config.op;
+  description.kind = kind;
+  description.phase = KernelPhase::Decode;
+  return description;
+}
+
+/// Operands of an attention with one term.
+static constexpr int64_t kQueryOperand = 2, kSinksOperand = 3;
+
+// Keys and values are copied 16 bytes at a time, queries and outputs by pairs.
+static constexpr int32_t kCacheAlignment = 16, kRowAlignment = 4;
+
+/// Adds the parameters that attention and combine share, see AttentionParam.
+static void addParameters(KernelDescription &description, const AttentionConfig &config) {
+  auto add = [&](KernelParameter parameter, int32_t alignment = 0) {
+    description.parameters.push_back(parameter);
+    description.alignments.push_back(alignment);
+  };
+  add(KernelParameter::operand(kQueryOperand), kRowAlignment);
+  add(KernelParameter::component(config.key), kCacheAlignment);
+  add(KernelParameter::component(config.value), kCacheAlignment);
+  add(KernelValue::PageIds);
+  add(KernelValue::ListItems);
+  add(KernelValue::ListMerges);
+  add(KernelValue::ListCounts);
+  add(KernelParameter::result(0), kRowAlignment);
+  add(KernelValue::PartsOutput);
+  add(KernelValue::PartsStats);
+  if (config.hasLSE)
+    add(KernelParameter::result(1));
+  if (config.hasSinks)
+    add(KernelParameter::operand(kSinksOperand));
 }
 
 /// Registers that a thread may take. Two blocks share a multiprocessor for the
@@ -255,18 +288,23 @@ static int64_t getMaxRegisters(const AttentionConfig &config) {
   return isSmall ? 168 : 255;
 }
 
-void kvc::emitAttentionKernel(OpBuilder &b, Location loc, const AttentionConfig &config) {
+void kvc::emitAttentionKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
   OpBuilder::InsertionGuard guard(b);
+  Location loc = op.getLoc();
   KernelBuilder k(b, loc);
-  LLVM::LLVMFuncOp kernel = createKernel(b, loc, config.name + "_attention",
-                                         getParameterTypes(k), config.threads());
-  setAttributes(kernel, config, "attention",
-                {static_cast<int32_t>(config.kvHeads * config.rowBlocks()), 0, 1},
-                config.threads(), config.sharedBytes());
+  KernelDescription description = describe(config, KernelKind::Attention);
+  description.grid[0] = config.kvHeads * config.rowBlocks();
+  description.grid[1] = 0;
+  description.threads = config.threads();
+  description.sharedBytes = config.sharedBytes();
+  description.split = config.list.split;
+  description.queryTokens = config.list.queryTokens;
+  description.queryHeads = config.queryHeads();
+  description.width = config.width;
+  addParameters(description, config);
+  LLVM::LLVMFuncOp kernel =
+      createDescribedKernel(b, op, config.name + "_attention", description);
   kernel->setAttr("nvvm.maxnreg", b.getI32IntegerAttr(getMaxRegisters(config)));
-  kernel->setAttr("kvc.split", b.getI32IntegerAttr(config.list.split));
-  kernel->setAttr("kvc.query_heads", b.getI32IntegerAttr(config.queryHeads()));
-  kernel->setAttr("kvc.width", b.getI32IntegerAttr(config.width));
 
   Attention attention{k, config, kernel.getBody().front().getArguments(), {}, {}, {}, {}, {}, {}};
   attention.setUp();
@@ -279,15 +317,18 @@ void kvc::emitAttentionKernel(OpBuilder &b, Location loc, const AttentionConfig 
   LLVM::ReturnOp::create(b, loc, ValueRange{});
 }
 
-void kvc::emitMergeKernel(OpBuilder &b, Location loc, const AttentionConfig &config) {
+void kvc::emitCombineKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
   using P = AttentionParam;
   OpBuilder::InsertionGuard guard(b);
+  Location loc = op.getLoc();
   KernelBuilder k(b, loc);
-  int64_t threads = config.width / 2;
+  KernelDescription description = describe(config, KernelKind::Combine);
+  description.grid[0] = config.queryHeads();
+  description.grid[1] = 0;
+  description.threads = config.width / 2;
+  addParameters(description, config);
   LLVM::LLVMFuncOp kernel =
-      createKernel(b, loc, config.name + "_merge", getParameterTypes(k), threads);
-  setAttributes(kernel, config, "merge", {static_cast<int32_t>(config.queryHeads()), 0, 1},
-                threads, 0);
+      createDescribedKernel(b, op, config.name + "_combine", description);
   // Without a bound ptxas takes 32 registers and spills.
   kernel->setAttr("nvvm.maxnreg", b.getI32IntegerAttr(64));
   ValueRange params = kernel.getBody().front().getArguments();
@@ -308,7 +349,7 @@ void kvc::emitMergeKernel(OpBuilder &b, Location loc, const AttentionConfig &con
     return k.load(k.pairType(), k.element(params[P::PartStats], rowOf(part), 8), 8);
   };
   Value zero = k.i32(0), one = k.i32(1);
-  Value sink = config.hasSinks ? emitLoadSink(k, params, head) : k.minusInfinity();
+  Value sink = config.hasSinks ? emitLoadSink(k, config, params, head) : k.minusInfinity();
 
   auto maxLoop = scf::ForOp::create(b, loc, zero, entry.partCount, one, ValueRange{sink});
   b.setInsertionPointToStart(maxLoop.getBody());
@@ -342,18 +383,19 @@ void kvc::emitMergeKernel(OpBuilder &b, Location loc, const AttentionConfig &con
   LLVM::ReturnOp::create(b, loc, ValueRange{});
 }
 
-void kvc::emitWorkListKernel(OpBuilder &b, Location loc, const AttentionConfig &config) {
-  using P = WorkListParam;
+void kvc::emitWorkListKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
   OpBuilder::InsertionGuard guard(b);
-  KernelBuilder k(b, loc);
-  Type ptr = k.globalPtr(), i32 = k.i32Type(), i64 = k.i64Type();
-  LLVM::LLVMFuncOp kernel = createKernel(b, loc, config.name + "_worklist",
-                                         {i32, i32, ptr, ptr, ptr, i64, ptr, ptr, ptr}, 1);
-  setAttributes(kernel, config, "worklist", {1, 1, 1}, 1, 0);
+  KernelDescription description = describe(config, KernelKind::WorkList);
+  description.parameters = {KernelValue::NumSequences, KernelValue::MaxKvLen,
+                            KernelValue::QueryStart,   KernelValue::KvLens,
+                            KernelValue::PageStart,    KernelValue::PageStride,
+                            KernelValue::ListItems,    KernelValue::ListMerges,
+                            KernelValue::ListCounts};
+  LLVM::LLVMFuncOp kernel =
+      createDescribedKernel(b, op, config.name + "_worklist", description);
   ValueRange params = kernel.getBody().front().getArguments();
-  WorkListArgs args{params[P::NumSequences], params[P::MaxKvLen],  params[P::QueryStart],
-                    params[P::KvLens],       params[P::PageStart], params[P::PageStride],
-                    params[P::Items],        params[P::Merges],    params[P::Counts]};
-  emitBuildWorkList(b, loc, args, config.list);
-  LLVM::ReturnOp::create(b, loc, ValueRange{});
+  WorkListArgs args{params[0], params[1], params[2], params[3], params[4],
+                    params[5], params[6], params[7], params[8]};
+  emitBuildWorkList(b, op.getLoc(), args, config.list);
+  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange{});
 }

@@ -15,14 +15,44 @@
 
 #include "KernelBuilder.h"
 
-#include "kvc/Conversion/KVCToNVVM.h"
+#include "kvc/Conversion/KernelABI.h"
 #include "kvc/Conversion/WorkList.h"
 
 namespace kvc {
 
+/// Parameters of <function>_attention and of <function>_combine, which take the
+/// same list.
+struct AttentionParam {
+  enum Index : unsigned {
+    Query,            ///< [tokens, query heads, width], last stride 1
+    QueryTokenStride,
+    QueryHeadStride,
+    Key,              ///< kvc_component_view_t of the key
+    KeyPageStride,
+    KeyHeadStride,
+    KeyTokenStride,
+    Val,              ///< and of the value
+    ValPageStride,
+    ValHeadStride,
+    ValTokenStride,
+    PageIds,
+    Items,            ///< WorkItem[], from <function>_worklist
+    Merges,           ///< MergeEntry[], likewise
+    Counts,           ///< WorkCounts, likewise
+    Output,           ///< [tokens, query heads, width], last stride 1
+    OutputTokenStride,
+    OutputHeadStride,
+    PartOutput,       ///< f32 [parts][query heads][width]: sums, not divided
+    PartStats,        ///< f32 [parts][query heads][2]: maximum (base 2) and sum
+    Optional          ///< Data and strides of log-sum-exps, then of sinks, if any.
+  };
+};
+
 /// What is known when the kernel is built.
 struct AttentionConfig {
   std::string name;
+  int64_t op; ///< Index of the attention in its function.
+  llvm::StringRef key, value; ///< Components.
   mlir::Type element; ///< bf16 or f16, of queries, cache and output.
   int64_t width, kvHeads, group, pageSize;
   int64_t tokensPerWarp, stages, warps;
@@ -31,6 +61,9 @@ struct AttentionConfig {
   WorkListConfig list;
 
   int64_t queryHeads() const { return kvHeads * group; }
+  /// Parameters of which there may be none.
+  unsigned lseParam() const { return AttentionParam::Optional; }
+  unsigned sinksParam() const { return AttentionParam::Optional + (hasLSE ? 3 : 0); }
   /// Blocks of query heads of one KV head, and rows of the 16 that are used by
   /// the first of them: 8 means that the upper half of each fragment is zero.
   int64_t rowBlocks() const { return (group + 15) / 16; }
@@ -147,16 +180,23 @@ void emitStoreFinal(KernelBuilder &k, const AttentionConfig &config, mlir::Value
                     mlir::Value writesLSE, const MergedRow &row);
 
 /// The sink of `head` in base 2.
-mlir::Value emitLoadSink(KernelBuilder &k, mlir::ValueRange params, mlir::Value head);
+mlir::Value emitLoadSink(KernelBuilder &k, const AttentionConfig &config,
+                         mlir::ValueRange params, mlir::Value head);
 
 /// Emits the three kernels of an attention at the builder's insertion point.
-void emitWorkListKernel(mlir::OpBuilder &b, mlir::Location loc, const AttentionConfig &config);
-void emitAttentionKernel(mlir::OpBuilder &b, mlir::Location loc, const AttentionConfig &config);
-void emitMergeKernel(mlir::OpBuilder &b, mlir::Location loc, const AttentionConfig &config);
+void emitWorkListKernel(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
+void emitAttentionKernel(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
+void emitCombineKernel(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
 
-/// Emits the kernel of an append.
+/// Emits the kernel of an append, which is operation `index` of its function.
 void emitAppendKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef function,
-                      AppendOp op);
+                      AppendOp op, int64_t index);
+
+/// Creates an empty kernel whose parameters are those of `description`, for operation
+/// `op`, and moves `b` into it.
+mlir::LLVM::LLVMFuncOp createDescribedKernel(mlir::OpBuilder &b, mlir::Operation *op,
+                                             llvm::StringRef name,
+                                             const KernelDescription &description);
 
 } // namespace kvc
 

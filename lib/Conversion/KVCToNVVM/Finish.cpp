@@ -12,10 +12,11 @@ using namespace kvc;
 
 static constexpr double kLn2 = 0.69314718055994530942;
 
-Value kvc::emitLoadSink(KernelBuilder &k, ValueRange params, Value head) {
-  using P = AttentionParam;
-  Value offset = k.mul(k.toI64(head), params[P::SinkStride]);
-  Value sink = k.loadInvariant(k.f32Type(), k.element(params[P::Sinks], offset, 4), 4);
+Value kvc::emitLoadSink(KernelBuilder &k, const AttentionConfig &config, ValueRange params,
+                        Value head) {
+  unsigned sinks = config.sinksParam();
+  Value offset = k.mul(k.toI64(head), params[sinks + 1]);
+  Value sink = k.loadInvariant(k.f32Type(), k.element(params[sinks], offset, 4), 4);
   return k.mulF(sink, k.f32(1.0 / kLn2));
 }
 
@@ -38,9 +39,10 @@ void kvc::emitStoreFinal(KernelBuilder &k, const AttentionConfig &config, ValueR
   k.guarded(writesLSE, [&] {
     // The logarithm of a sum of 0 is -inf.
     Value lse = k.mulF(k.addF(row.max, k.log2(row.sum)), k.f32(kLn2));
-    Value position = k.add(k.mul(k.toI64(token), params[P::LSETokenStride]),
-                           k.mul(k.toI64(head), params[P::LSEHeadStride]));
-    k.store(lse, k.element(params[P::LSE], position, 4), 4);
+    unsigned param = config.lseParam();
+    Value position = k.add(k.mul(k.toI64(token), params[param + 1]),
+                           k.mul(k.toI64(head), params[param + 2]));
+    k.store(lse, k.element(params[param], position, 4), 4);
   });
 }
 
@@ -118,10 +120,10 @@ void kvc::emitFinish(KernelBuilder &k, const AttentionConfig &config, ValueRange
     Value head = k.add(k.mul(kvHead, config.group), inGroup);
     Value isFirst = k.compare(Predicate::eq, pair, k.i32(0));
     Value isFinal = k.compare(Predicate::slt, item.part, k.i32(0));
-    // A partial result has no sink: the merge counts it once.
+    // A partial result has no sink: the combination counts it once.
     Value sink = k.minusInfinity();
     if (config.hasSinks)
-      sink = k.select(isFinal, emitLoadSink(k, params, head), sink);
+      sink = k.select(isFinal, emitLoadSink(k, config, params, head), sink);
     Value max;
     MergedRow merged = emitMergeWarps(k, config, ring, row, column, sink, max);
     auto branch = scf::IfOp::create(b, k.loc, isFinal, /*withElseRegion=*/true);

@@ -89,12 +89,15 @@ static LogicalResult checkAttention(AttentionOp op) {
 }
 
 /// What the kernel of a checked attention is built from.
-static AttentionConfig getConfig(AttentionOp op, StringRef name) {
+static AttentionConfig getConfig(AttentionOp op, StringRef name, int64_t index) {
   auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
   GPUStreamAttr stream = schedule.getDecode();
   ComponentAttr key = op.getTermComponent(0);
   AttentionConfig config;
   config.name = name.str();
+  config.op = index;
+  config.key = key.getName().getValue();
+  config.value = op.getValueComponent().getName().getValue();
   config.element = key.getElementType();
   config.width = key.getWidth();
   config.kvHeads = key.getHeads();
@@ -158,7 +161,7 @@ static LogicalResult checkFunction(func::FuncOp function) {
   }
   if (!attention)
     return success();
-  AttentionConfig config = getConfig(attention, function.getName());
+  AttentionConfig config = getConfig(attention, function.getName(), /*index=*/0);
   if (config.sharedBytes() > kMaxSharedBytes)
     return attention.emitOpError("expected a schedule of at most ")
            << kMaxSharedBytes << " bytes of shared memory, got " << config.sharedBytes()
@@ -170,18 +173,18 @@ static LogicalResult checkFunction(func::FuncOp function) {
 static void emitKernels(OpBuilder &b, func::FuncOp function) {
   StringRef name = function.getName();
   int64_t appends = 0;
-  for (Operation &op : function.getBody().front()) {
+  for (auto [index, op] : llvm::enumerate(function.getBody().front())) {
     if (auto append = dyn_cast<AppendOp>(op)) {
       std::string kernel = (name + "_append").str();
       if (appends > 0)
         kernel += "_" + std::to_string(appends);
       ++appends;
-      emitAppendKernel(b, kernel, name, append);
+      emitAppendKernel(b, kernel, name, append, index);
     } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-      AttentionConfig config = getConfig(attention, name);
-      emitWorkListKernel(b, op.getLoc(), config);
-      emitAttentionKernel(b, op.getLoc(), config);
-      emitMergeKernel(b, op.getLoc(), config);
+      AttentionConfig config = getConfig(attention, name, index);
+      emitWorkListKernel(b, attention, config);
+      emitAttentionKernel(b, attention, config);
+      emitCombineKernel(b, attention, config);
     }
   }
 }

@@ -14,7 +14,7 @@
 // CHECK-SAME: kvc.kernels = [{name = "decode_append", shared_bytes = 0 : i32, threads = 64 : i32},
 // CHECK-SAME:   {name = "decode_worklist", shared_bytes = 0 : i32, threads = 1 : i32},
 // CHECK-SAME:   {name = "decode_attention", shared_bytes = 98304 : i32, threads = 128 : i32},
-// CHECK-SAME:   {name = "decode_merge", shared_bytes = 0 : i32, threads = 64 : i32}]
+// CHECK-SAME:   {name = "decode_combine", shared_bytes = 0 : i32, threads = 64 : i32}]
 
 // CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected the tensors of 'kvc.append' to have as many rows as the batch has new tokens\00")
 // CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected the tensors of 'kvc.attention' to have as many rows as the batch has new tokens\00")

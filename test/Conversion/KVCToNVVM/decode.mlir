@@ -12,17 +12,22 @@
 
 // A negative slot is not written; offsets into the cache are 64-bit.
 // CHECK:       llvm.func @decode_append(
-// CHECK-SAME:    kvc.function = "decode", kvc.grid = array<i32: 8, 0, 2>, kvc.kind = "append"
+// CHECK-SAME:    kvc.function = "decode", kvc.grid = array<i32: 8, 0, 2>, kvc.kind = "append", kvc.op = 0 : i32,
+// CHECK-SAME:    kvc.parameters = ["batch slots", "batch num_tokens", "operand 2", "component k", "operand 3", "component v"]
 // CHECK:         %[[SLOT:.*]] = llvm.load %{{.*}} invariant {{.*}} -> i64
 // CHECK:         arith.cmpi sge, %[[SLOT]], %{{.*}} : i64
 // CHECK:         %[[PAGE:.*]] = arith.divui %[[SLOT]], %{{.*}} : i64
 // CHECK:         arith.muli %[[PAGE]], %{{.*}} : i64
 
 // CHECK:       llvm.func @decode_worklist(
-// CHECK-SAME:    kvc.kind = "worklist"
+// CHECK-SAME:    kvc.kind = "worklist", kvc.op = 1 : i32, {{.*}}, kvc.phase = "decode"
 
 // CHECK:       llvm.func @decode_attention(
-// CHECK-SAME:    kvc.grid = array<i32: 8, 0, 1>, kvc.kind = "attention", kvc.query_heads = 32 : i32,
+// CHECK-SAME:    kvc.alignments = array<i32: 4, 16, 16, 0, 0, 0, 0, 4, 0, 0>
+// CHECK-SAME:    kvc.grid = array<i32: 8, 0, 1>, kvc.kind = "attention", kvc.op = 1 : i32,
+// CHECK-SAME:    kvc.parameters = ["operand 2", "component k", "component v", "batch page_ids",
+// CHECK-SAME:      "list items", "list merges", "list counts", "result 0", "parts output", "parts stats"],
+// CHECK-SAME:    kvc.phase = "decode", kvc.query_heads = 32 : i32, kvc.query_tokens = 1 : i32,
 // CHECK-SAME:    kvc.shared_bytes = 98304 : i32, kvc.split = 1024 : i32, kvc.threads = 128 : i32,
 // CHECK-SAME:    kvc.width = 128 : i32, nvvm.kernel, nvvm.maxnreg = 168 : i32, nvvm.reqntid = array<i32: 128>
 
@@ -47,8 +52,8 @@
 // CHECK:           nvvm.ldmatrix %{{.*}} layout = #nvvm.mma_layout<col>
 // CHECK:         nvvm.barrier0
 
-// CHECK:       llvm.func @decode_merge(
-// CHECK-SAME:    kvc.grid = array<i32: 32, 0, 1>, kvc.kind = "merge"
+// CHECK:       llvm.func @decode_combine(
+// CHECK-SAME:    kvc.grid = array<i32: 32, 0, 1>, kvc.kind = "combine"
 // CHECK-NOT: func.func
 func.func @decode(%q: tensor<?x32x128xbf16>, %k: tensor<?x8x128xbf16>, %v: tensor<?x8x128xbf16>,
                   %cache: !cache, %batch: !kvc.batch) -> tensor<?x32x128xbf16> {
