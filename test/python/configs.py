@@ -228,3 +228,35 @@ def mla(query_heads=16, latent=128, rotary=64, dtype="bf16", **others):
     return Config(
         query_heads=query_heads, components=components, terms=("c", "r"), value="c", **others
     )
+
+
+def two_attentions(first, second):
+    """Returns a module whose @attend reads two caches at the places of one batch."""
+    texts = []
+    for index, config in enumerate((first, second)):
+        text = config.attention_text(f"%cache{index}", out=f"%out{index}", lse=f"%lse{index}")
+        texts.append(text.replace("%q0", f"%q{index}").replace("!cache", f"!cache{index}"))
+    inputs = [f"%q{i}: {c.query_texts[0]}" for i, c in enumerate((first, second))]
+    inputs += ["%cache0: !cache0", "%cache1: !cache1", "%batch: !kvc.batch"]
+    results = f"{first.result_texts}, {second.result_texts}"
+    return (
+        f"!cache0 = {first.cache_text}\n!cache1 = {second.cache_text}\n"
+        f"func.func @attend({', '.join(inputs)}) -> ({results}) {{\n"
+        f"  {texts[0]}\n  {texts[1]}\n"
+        f"  return %out0, %lse0, %out1, %lse1 : {results}\n}}\n"
+    )
+
+
+def merge_text(parts, heads, width, dtype, sinks=False):
+    """Returns a module whose function @merge merges `parts` parts."""
+    rows, lse = f"tensor<?x{heads}x{width}x{dtype}>", f"tensor<?x{heads}xf32>"
+    outputs, lses = [f"%o{i}" for i in range(parts)], [f"%l{i}" for i in range(parts)]
+    inputs = [f"{o}: {rows}" for o in outputs] + [f"{x}: {lse}" for x in lses]
+    inputs += [f"%sinks: tensor<{heads}xf32>"] if sinks else []
+    given = f" sinks(%sinks : tensor<{heads}xf32>)" if sinks else ""
+    return (
+        f"func.func @merge({', '.join(inputs)}) -> ({rows}, {lse}) {{\n"
+        f"  %o, %l = kvc.merge outputs({', '.join(outputs)} : {', '.join([rows] * parts)})\n"
+        f"      lses({', '.join(lses)} : {', '.join([lse] * parts)}){given} : {rows}, {lse}\n"
+        f"  return %o, %l : {rows}, {lse}\n}}\n"
+    )

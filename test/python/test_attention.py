@@ -7,6 +7,7 @@ import pytest
 
 import kvc
 import reference
+from configs import two_attentions
 from problems import (
     Config, Memory, Problem, arguments, check, gqa, mla, run, same_bits, unwritten,
 )  # fmt: skip
@@ -255,23 +256,6 @@ def test_pages_before_every_window_may_be_any(attend, stream, config, target):
     batch = memory.raw_batch(page_ids=table)
     got = run(function, problem, stream=stream, memory=memory, batch=batch)
     assert same_bits(got[0], want[0]) and same_bits(got[1], want[1])
-
-
-def two_attentions(first, second):
-    """Returns a module whose @attend reads two caches at the places of one batch."""
-    texts = []
-    for index, config in enumerate((first, second)):
-        text = config.attention_text(f"%cache{index}", out=f"%out{index}", lse=f"%lse{index}")
-        texts.append(text.replace("%q0", f"%q{index}").replace("!cache", f"!cache{index}"))
-    inputs = [f"%q{i}: {c.query_texts[0]}" for i, c in enumerate((first, second))]
-    inputs += ["%cache0: !cache0", "%cache1: !cache1", "%batch: !kvc.batch"]
-    results = f"{first.result_texts}, {second.result_texts}"
-    return (
-        f"!cache0 = {first.cache_text}\n!cache1 = {second.cache_text}\n"
-        f"func.func @attend({', '.join(inputs)}) -> ({results}) {{\n"
-        f"  {texts[0]}\n  {texts[1]}\n"
-        f"  return %out0, %lse0, %out1, %lse1 : {results}\n}}\n"
-    )
 
 
 @on_targets(

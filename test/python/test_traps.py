@@ -11,6 +11,7 @@ import pytest
 
 import kvc
 import reference
+from configs import merge_text
 from emulated import EveryOrder
 from problems import Memory, Problem, arguments, check, gqa, mla, run, same_bits, unwritten
 from refusals import gpu_refusal
@@ -118,21 +119,6 @@ def test_t3_tail_lanes_counted_in_the_sum(attend, stream, config, target):
 
 
 # --- T4, T5: merging ---------------------------------------------------------
-
-
-def merge_text(parts, heads, width, dtype, sinks=False):
-    """Returns a module whose function @merge merges `parts` parts."""
-    rows, lse = f"tensor<?x{heads}x{width}x{dtype}>", f"tensor<?x{heads}xf32>"
-    outputs, lses = [f"%o{i}" for i in range(parts)], [f"%l{i}" for i in range(parts)]
-    inputs = [f"{o}: {rows}" for o in outputs] + [f"{x}: {lse}" for x in lses]
-    inputs += [f"%sinks: tensor<{heads}xf32>"] if sinks else []
-    given = f" sinks(%sinks : tensor<{heads}xf32>)" if sinks else ""
-    return (
-        f"func.func @merge({', '.join(inputs)}) -> ({rows}, {lse}) {{\n"
-        f"  %o, %l = kvc.merge outputs({', '.join(outputs)} : {', '.join([rows] * parts)})\n"
-        f"      lses({', '.join(lses)} : {', '.join([lse] * parts)}){given} : {rows}, {lse}\n"
-        f"  return %o, %l : {rows}, {lse}\n}}\n"
-    )
 
 
 @on_targets(

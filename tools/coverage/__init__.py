@@ -1,0 +1,1 @@
+"""What tools/coverage-table.py consists of."""
