@@ -197,9 +197,18 @@ class Module:
         self.device.call("cuCtxSynchronize")
 
     def run(
-        self, name, grid, block, *arguments, shared=0, before=None, after=None, check=True
+        self,
+        name,
+        grid,
+        block,
+        *arguments,
+        shared=0,
+        before=None,
+        after=None,
+        check=True,
+        orders=OPTIONS,
     ):
-        """Runs a kernel under all of OPTIONS.
+        """Runs a kernel under several options of the emulator.
 
         Parameters
         ----------
@@ -216,6 +225,8 @@ class Module:
             that are compared and returned after the others.
         check : bool
             Whether to look for faults other than stray addresses.
+        orders : sequence of str
+            The options; the default is all of OPTIONS.
 
         Returns
         -------
@@ -224,7 +235,7 @@ class Module:
         """
         grid, block = ((*size, 1, 1)[:3] for size in (grid, block))
         first = None
-        for options in OPTIONS:
+        for options in orders:
             self.device.set_options(f"{options},check={int(check)}")
             if before:
                 before(self)
@@ -261,7 +272,7 @@ class Module:
             for index, (one, other) in enumerate(zip(first, results)):
                 assert one.tobytes() == other.tobytes(), (
                     f"{name}: expected the same bits of result {index} under "
-                    f"'{OPTIONS[0]}' and '{options}'"
+                    f"'{orders[0]}' and '{options}'"
                 )
         return first
 

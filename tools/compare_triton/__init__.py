@@ -1,0 +1,1 @@
+"""What tools/compare-triton.py consists of."""
