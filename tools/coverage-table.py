@@ -100,8 +100,7 @@ def main():
     elif options.check:
         old = PAGE.read_text() if PAGE.exists() else ""
         different = difflib.unified_diff(
-            old.splitlines(), page.splitlines(), str(PAGE.relative_to(ROOT)), "the compiler", "", "",
-            n=0, lineterm="",
+            old.splitlines(), page.splitlines(), "docs/Coverage.md", "the compiler", n=0, lineterm=""
         )  # fmt: skip
         lines = list(different)
         print("\n".join(lines) or "docs/Coverage.md is what the compiler says")

@@ -182,7 +182,8 @@ def test_long_decode(attend, stream, config, target):
     check(problem, run(attend(config, target), problem, stream=stream))
 
 
-@on_targets("config", [gqa(page=8), gqa(dtype="bf16"), mla(dtype="f16")], ids=shapes_of, devices=True)
+@on_targets("config", [gqa(page=8), gqa(dtype="bf16"), mla(dtype="f16")], ids=shapes_of,
+            devices=True)  # fmt: skip
 def test_strided_queries_and_outputs(attend, stream, config, target):
     problem = Problem(config, *MIXED)
     plain = run(attend(config, target), problem, stream=stream)

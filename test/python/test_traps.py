@@ -13,7 +13,7 @@ import kvc
 import reference
 from configs import merge_text
 from emulated import EveryOrder
-from problems import Memory, Problem, arguments, check, gqa, mla, run, same_bits, unwritten
+from problems import Memory, Problem, Rope, arguments, check, gqa, mla, run, same_bits, unwritten
 from refusals import gpu_refusal
 from targets import FULL, on_targets, sample
 
@@ -58,10 +58,13 @@ def programs(programs):
     "config",
     sample(
         [gqa(dtype=d, page=p) for d in ("bf16", "f32", "f16") for p in (16, 1, 3, 64)]
-        + [mla(page=16), mla(page=8, dtype="f32"), gqa(window=8), gqa(sinks=True, softcap=5.0)]
-        + [gqa(width=40, value_width=72, dtype="f16"), gqa(dtype="bf16", width=256, append=True)],
-        12,
-    ),
+        + [mla(page=16), mla(page=8, dtype="f32"), gqa(window=8), gqa(sinks=True, softcap=5.0)],
+        10,
+    )
+    + [
+        gqa(width=40, value_width=72, dtype="f16"),
+        gqa(dtype="bf16", width=256, append=True, rope=Rope("k", 64)),
+    ],
     ids=name_of,
     devices=True,
 )
@@ -229,10 +232,10 @@ def test_t7_causal_alignment_differs_by_target(attend, stream, config, target):
                 {"sinks": True, "out_dtype": "f32"},
                 {"causal": False, "page": 3},
             )
-        ]
-        + [mla(query_heads=3, latent=64, softcap=30.0), gqa(dtype="f16", width=40, softcap=50.0)],
-        10,
-    ),
+        ],
+        8,
+    )
+    + [mla(query_heads=3, latent=64, softcap=30.0), gqa(dtype="f16", width=40, softcap=50.0)],
     ids=name_of,
     devices=True,
 )

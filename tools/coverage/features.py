@@ -117,8 +117,8 @@ FEATURES = [
     attention("score terms", "64 + 24", terms, widths=(64, 24), value_width=40),
     attention("score terms", "64 + 8 + 16", terms, widths=(64, 8, 16), value_width=64),
     attention("value is a key", "128", value_is_key),
-    *(attention("latent 512 + rotary 64", f"{heads} head{'s' * (heads > 1)}", mla, query_heads=heads, latent=512,
-                lse=False)
+    *(attention("latent 512 + rotary 64, query heads", str(heads), mla, query_heads=heads,
+                latent=512, lse=False)
       for heads in (1, 16, 128)),
     *(attention("tokens a page", str(page), page=page) for page in (1, 3, 8, 16, 64, 256)),
     *(attention("buffers of an engine", f"{order.upper()}{', fused' * fused}",
