@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 
 import kvc
-from emulated import ORDERS
+from emulated import POLICIES
 from problems import (
     Config, Foreign, Problem, Rope, check, check_cache, place, run, same_bits,
 )  # fmt: skip
@@ -186,7 +186,8 @@ def draw_case(seed):
         )
         config = replace(config, foreign=foreign)
     problem = Problem(config, [kv for kv, _ in lens], [q for _, q in lens], seed=seed)
-    return Case(seed, problem, batch, draw.of(SPLITS), draw.of(ORDERS))
+    order = f"{draw.of(POLICIES)},processors={draw.of((1, 3, 16, 132))}"
+    return Case(seed, problem, batch, draw.of(SPLITS), order)
 
 
 # --- Running ----------------------------------------------------------------------

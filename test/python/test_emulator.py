@@ -12,7 +12,7 @@ import pytest
 
 import kvc
 import reference
-from emulated import in_every_order
+from emulated import in_every_order, in_order
 from problems import (
     Memory, Problem, Rope, arguments, check, check_cache, gqa, mla, run, same_bits, unwritten,
 )  # fmt: skip
@@ -78,7 +78,8 @@ def test_t1_unowned_slots_leak_in(attend_in_every_order, config):
 
 @pytest.mark.parametrize("config", [decode(), decode("f16", 128, page=3)], ids=name_of)
 def test_t2_one_exact_length_is_wrong(attend_in_every_order, config):
-    lens = list(range(258)) if FULL else [*range(0, 258, 7), 63, 64, 65, 127, 128, 129, 255, 256, 257]
+    some = [*range(0, 258, 7), 63, 64, 65, 127, 128, 129, 255, 256, 257]
+    lens = list(range(258)) if FULL else some
     out, lse = attend_in_every_order(Problem(config, lens, [1] * len(lens)))
     assert np.isfinite(out.astype(np.float32)).all() and np.isfinite(lse[1:]).all()
 
@@ -259,7 +260,8 @@ def test_t14_strided_append(attend, target, device_stream, config, rows, togethe
     given = arguments(problem, memory)
     count = len(config.terms) + len(config.components)
     for i in range(count):  # queries and new rows
-        far = kvc.DeviceArray(device_stream.device, given[i].shape, given[i].dtype, row_stride=2**30)
+        shape, dtype = given[i].shape, given[i].dtype
+        far = kvc.DeviceArray(device_stream.device, shape, dtype, row_stride=2**30)
         far.set(given[i])
         given[i] = far
 
@@ -270,6 +272,43 @@ def test_t14_strided_append(attend, target, device_stream, config, rows, togethe
 
     check(problem, in_every_order(run_once))
     check_cache(problem, memory)
+
+
+# --- Any number of processors ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config, query_len",
+    [
+        (decode(), 1),
+        (decode("f16", 128, page=3, sinks=True, out_dtype="f16", deterministic=True), 1),
+        *(
+            pytest.param(config, query_len, marks=needs_breadth)
+            for config, query_len in (
+                (decode(deterministic=True), 9),
+                (gqa(6, 2, 72, value_width=40, dtype="f16", window=90), 5),
+                (mla(query_heads=20, latent=64, rotary=8, deterministic=True), 1),
+                (mla(query_heads=5, latent=128), 3),
+            )
+        ),
+    ],
+    ids=name_of,
+)
+def test_any_number_of_processors(attend, target, device_stream, config, query_len):
+    """Right with each, and if deterministic to the same bits."""
+    problem = Problem(config, [500, 33, 1, 130], [query_len, 1, 1, query_len])
+    function = attend(config, target, split=64)
+
+    def run_once():
+        return run(function, problem, stream=device_stream)
+
+    results = []
+    for processors in (1, 2, 7, 132):
+        results.append(in_order(f"copies=random,seed=3,processors={processors}", run_once))
+        check(problem, results[-1])
+    if config.deterministic:
+        for other in results[1:]:
+            assert same_bits(results[0][0], other[0]) and same_bits(results[0][1], other[1])
 
 
 # --- What is not there -------------------------------------------------------------
