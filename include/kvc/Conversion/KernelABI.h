@@ -88,7 +88,8 @@ enum class KernelValue {
   ListItems,   ///< "list items": WorkItem[]
   ListMerges,  ///< "list merges": MergeEntry[]
   ListCounts,  ///< "list counts": WorkCounts
-  ListTarget,  ///< "list target", i32: the number of items to aim at
+  ListTarget,  ///< "list target", i32: the number of items to aim at, which the list
+               ///< keeps to that is not deterministic
   PartsOutput, ///< "parts output"
   PartsStats,  ///< "parts stats"
 };
@@ -143,6 +144,13 @@ struct KernelDescription {
 };
 
 void setKernelDescription(mlir::LLVM::LLVMFuncOp kernel, const KernelDescription &description);
+
+/// Creates an empty kernel for operation `op` with the attributes and the parameters of
+/// `description`, whose pointers are to `addressSpace`, and moves `b` into it.
+mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &b, mlir::Operation *op,
+                                    llvm::StringRef name,
+                                    const KernelDescription &description,
+                                    unsigned addressSpace);
 
 /// Reads and checks the attributes; emits an error on what is missing or unknown.
 llvm::FailureOr<KernelDescription> getKernelDescription(mlir::LLVM::LLVMFuncOp kernel);

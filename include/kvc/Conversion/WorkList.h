@@ -9,10 +9,12 @@
 // program runs, from the lengths in the batch: on the CPU by the host, on the
 // GPU by a kernel on the same stream, so that no host plan goes stale.
 //
-// One query block whose keys lie in more than one split becomes several items,
-// whose partial results (the *parts*) a merge entry puts together. Splits begin
-// at multiples of the split size, counted from the first token of the sequence,
-// so that the bits of a sequence do not depend on the rest of the batch.
+// One query block whose keys lie in more than one chunk becomes several items,
+// whose partial results (the *parts*) a merge entry puts together. Chunks begin
+// at multiples of their size, counted from the first token of the sequence. On the
+// CPU, and of a deterministic attention, a chunk is one split, so that the bits of a
+// sequence do not depend on the rest of the batch. Otherwise it is as many splits as
+// the lengths in the batch ask for (WorkListKernel.h).
 //===----------------------------------------------------------------------===//
 #ifndef KVC_CONVERSION_WORKLIST_H
 #define KVC_CONVERSION_WORKLIST_H
@@ -69,7 +71,7 @@ inline constexpr int32_t kNoSplit = std::numeric_limits<int32_t>::max();
 
 struct WorkListConfig {
   int32_t queryTokens = 1;  ///< Query tokens of one item, >= 1.
-  int32_t split = kNoSplit; ///< Keys of one item, >= 1.
+  int32_t split = kNoSplit; ///< Keys of one item, or a divisor of them, >= 1.
   /// The score modifiers, which bound the keys that a query block sees.
   llvm::SmallVector<ScoreModifierInterface> modifiers;
 };
@@ -90,8 +92,8 @@ struct WorkListArgs {
   mlir::Value counts;     ///< WorkCounts
 };
 
-/// Emits code of one thread that fills the list. Uses arith, scf and llvm ops.
-/// Items are in the order of sequences, query blocks and keys.
+/// Emits code of one thread that fills the list, with chunks of one split. Uses arith,
+/// scf and llvm ops. Items are in the order of sequences, query blocks and keys.
 void emitBuildWorkList(mlir::OpBuilder &b, mlir::Location loc, const WorkListArgs &args,
                        const WorkListConfig &config);
 
@@ -102,10 +104,12 @@ struct WorkListBounds {
 
 /// Emits the upper bounds for all batches with at most `maxSequences` sequences
 /// and `maxTokens` query tokens, and at most `maxKvLen` tokens a sequence (all
-/// i32, none negative).
+/// i32, none negative). With `target` (i64, >= 1), those of the list that
+/// emitWorkListKernel builds for it.
 WorkListBounds emitWorkListBounds(mlir::OpBuilder &b, mlir::Location loc,
                                   mlir::Value maxSequences, mlir::Value maxTokens,
-                                  mlir::Value maxKvLen, const WorkListConfig &config);
+                                  mlir::Value maxKvLen, const WorkListConfig &config,
+                                  mlir::Value target = {});
 
 /// The fields of an item as values: i32, and firstPage i64.
 struct WorkItemValues {

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/KernelABI.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,6 +62,23 @@ void kvc::setKernelDescription(LLVM::LLVMFuncOp kernel, const KernelDescription 
   setNumber("kvc.width", description.width);
   if (description.deterministic)
     kernel->setAttr("kvc.deterministic", b.getUnitAttr());
+}
+
+LLVM::LLVMFuncOp kvc::createKernel(OpBuilder &b, Operation *op, StringRef name,
+                                   const KernelDescription &description,
+                                   unsigned addressSpace) {
+  SmallVector<Type> types;
+  for (const KernelParameter &parameter : description.parameters)
+    llvm::append_range(types, *getParameterTypes(parameter, op, addressSpace));
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
+  auto kernel = LLVM::LLVMFuncOp::create(b, op->getLoc(), name, type);
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                  b.getDenseI32ArrayAttr(description.threads));
+  setKernelDescription(kernel, description);
+  b.setInsertionPointToStart(kernel.addEntryBlock(b));
+  return kernel;
 }
 
 //===----------------------------------------------------------------------===//

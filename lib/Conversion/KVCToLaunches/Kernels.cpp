@@ -162,18 +162,25 @@ static bool names(const Kernel &kernel, ArrayRef<KernelValue> values) {
 /// The list is written before it is read, and all parts are combined.
 LogicalResult LaunchFunction::checkPhase(AttentionOp op, KernelPhase phase) {
   int64_t attentions = 0;
-  bool hasList = false;
+  bool hasList = false, hasTarget = false;
   LLVM::LLVMFuncOp uncombined;
   for (const Kernel &kernel : kernelsOf[op]) {
     if (kernel.description.phase != phase)
       continue;
     LLVM::LLVMFuncOp symbol = kernel.op;
     KernelKind kind = kernel.description.kind;
-    if (kind == KernelKind::WorkList)
+    if (kind == KernelKind::WorkList) {
       hasList = true;
-    else if (!hasList && names(kernel, {KernelValue::ListItems, KernelValue::ListMerges,
+      hasTarget |= names(kernel, {KernelValue::ListTarget});
+    } else if (!hasList && names(kernel, {KernelValue::ListItems, KernelValue::ListMerges,
                                         KernelValue::ListCounts}))
       return symbol.emitOpError("expected a worklist kernel of its attention before it");
+    // The sizes of list and parts depend on it.
+    if (kind == KernelKind::Attention && hasList &&
+        hasTarget == kernel.description.deterministic)
+      return symbol.emitOpError("expected its worklist kernel to take 'list target', or "
+                                "'kvc.deterministic' here, got ")
+             << (hasTarget ? "both" : "neither");
     if (kind == KernelKind::Attention) {
       ++attentions;
       if (names(kernel, {KernelValue::PartsOutput, KernelValue::PartsStats}))

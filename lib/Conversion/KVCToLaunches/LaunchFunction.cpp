@@ -120,7 +120,8 @@ LaunchFunction::emitAttentionSpace(const Kernel &attention, const Sizes &sizes, 
   AttentionSpace space;
   space.target = emitTarget(attention, sizes.workers);
   space.bounds = emitWorkListBounds(b, ints.loc, sizes.sequences, sizes.tokens, sizes.kvLen,
-                                    config);
+                                    config,
+                                    description.deterministic ? Value() : space.target);
   // The device counts in 32 bits, and no size below may overflow. Both factors are
   // below 2^62.
   int64_t partRows = int64_t(description.queryTokens) * description.queryHeads;

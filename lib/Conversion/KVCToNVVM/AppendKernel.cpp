@@ -91,7 +91,7 @@ void kvc::emitAppendKernel(OpBuilder &b, StringRef name, StringRef function, App
   description.grid[0] = maxHeads;
   description.grid[1] = 0;
   description.grid[2] = components.size();
-  LLVM::LLVMFuncOp kernel = createDescribedKernel(b, op, name, description);
+  LLVM::LLVMFuncOp kernel = createKernel(b, op, name, description, kGlobalSpace);
 
   ValueRange params = kernel.getBody().front().getArguments();
   Value which = k.blockIdZ();

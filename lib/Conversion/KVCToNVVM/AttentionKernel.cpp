@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "AttentionKernel.h"
 
+#include "kvc/Conversion/WorkListKernel.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -231,16 +233,6 @@ void Attention::emitItem(Value index) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-LLVM::LLVMFuncOp kvc::createDescribedKernel(OpBuilder &b, Operation *op, StringRef name,
-                                            const KernelDescription &description) {
-  SmallVector<Type> types;
-  for (const KernelParameter &parameter : description.parameters)
-    llvm::append_range(types, *getParameterTypes(parameter, op, kGlobalSpace));
-  LLVM::LLVMFuncOp kernel = createKernel(b, op->getLoc(), name, types, description.threads);
-  setKernelDescription(kernel, description);
-  return kernel;
-}
-
 static KernelDescription describe(const AttentionConfig &config, KernelKind kind) {
   KernelDescription description;
   description.function = config.name;
@@ -288,10 +280,7 @@ static int64_t getMaxRegisters(const AttentionConfig &config) {
   return isSmall ? 168 : 255;
 }
 
-void kvc::emitAttentionKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
-  OpBuilder::InsertionGuard guard(b);
-  Location loc = op.getLoc();
-  KernelBuilder k(b, loc);
+static KernelDescription describeAttention(const AttentionConfig &config) {
   KernelDescription description = describe(config, KernelKind::Attention);
   description.grid[0] = config.kvHeads * config.rowBlocks();
   description.grid[1] = 0;
@@ -301,9 +290,18 @@ void kvc::emitAttentionKernel(OpBuilder &b, AttentionOp op, const AttentionConfi
   description.queryTokens = config.list.queryTokens;
   description.queryHeads = config.queryHeads();
   description.width = config.width;
+  description.deterministic = config.deterministic;
   addParameters(description, config);
+  return description;
+}
+
+static void emitAttentionKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config,
+                                const KernelDescription &description) {
+  OpBuilder::InsertionGuard guard(b);
+  Location loc = op.getLoc();
+  KernelBuilder k(b, loc);
   LLVM::LLVMFuncOp kernel =
-      createDescribedKernel(b, op, config.name + "_attention", description);
+      createKernel(b, op, config.name + "_attention", description, kGlobalSpace);
   kernel->setAttr("nvvm.maxnreg", b.getI32IntegerAttr(getMaxRegisters(config)));
 
   Attention attention{k, config, kernel.getBody().front().getArguments(), {}, {}, {}, {}, {}, {}};
@@ -317,7 +315,7 @@ void kvc::emitAttentionKernel(OpBuilder &b, AttentionOp op, const AttentionConfi
   LLVM::ReturnOp::create(b, loc, ValueRange{});
 }
 
-void kvc::emitCombineKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
+static void emitCombineKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
   using P = AttentionParam;
   OpBuilder::InsertionGuard guard(b);
   Location loc = op.getLoc();
@@ -328,7 +326,7 @@ void kvc::emitCombineKernel(OpBuilder &b, AttentionOp op, const AttentionConfig 
   description.threads = config.width / 2;
   addParameters(description, config);
   LLVM::LLVMFuncOp kernel =
-      createDescribedKernel(b, op, config.name + "_combine", description);
+      createKernel(b, op, config.name + "_combine", description, kGlobalSpace);
   // Without a bound ptxas takes 32 registers and spills.
   kernel->setAttr("nvvm.maxnreg", b.getI32IntegerAttr(64));
   ValueRange params = kernel.getBody().front().getArguments();
@@ -383,19 +381,9 @@ void kvc::emitCombineKernel(OpBuilder &b, AttentionOp op, const AttentionConfig 
   LLVM::ReturnOp::create(b, loc, ValueRange{});
 }
 
-void kvc::emitWorkListKernel(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
-  OpBuilder::InsertionGuard guard(b);
-  KernelDescription description = describe(config, KernelKind::WorkList);
-  description.parameters = {KernelValue::NumSequences, KernelValue::MaxKvLen,
-                            KernelValue::QueryStart,   KernelValue::KvLens,
-                            KernelValue::PageStart,    KernelValue::PageStride,
-                            KernelValue::ListItems,    KernelValue::ListMerges,
-                            KernelValue::ListCounts};
-  LLVM::LLVMFuncOp kernel =
-      createDescribedKernel(b, op, config.name + "_worklist", description);
-  ValueRange params = kernel.getBody().front().getArguments();
-  WorkListArgs args{params[0], params[1], params[2], params[3], params[4],
-                    params[5], params[6], params[7], params[8]};
-  emitBuildWorkList(b, op.getLoc(), args, config.list);
-  LLVM::ReturnOp::create(b, op.getLoc(), ValueRange{});
+void kvc::emitAttentionKernels(OpBuilder &b, AttentionOp op, const AttentionConfig &config) {
+  KernelDescription description = describeAttention(config);
+  emitWorkListKernel(b, op, config.name + "_worklist", description);
+  emitAttentionKernel(b, op, config, description);
+  emitCombineKernel(b, op, config);
 }

@@ -57,7 +57,7 @@ struct AttentionConfig {
   int64_t width, kvHeads, group, pageSize;
   int64_t tokensPerWarp, stages, warps;
   double scale;
-  bool hasSinks, hasLSE;
+  bool hasSinks, hasLSE, deterministic;
   WorkListConfig list;
 
   int64_t queryHeads() const { return kvHeads * group; }
@@ -184,19 +184,11 @@ mlir::Value emitLoadSink(KernelBuilder &k, const AttentionConfig &config,
                          mlir::ValueRange params, mlir::Value head);
 
 /// Emits the three kernels of an attention at the builder's insertion point.
-void emitWorkListKernel(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
-void emitAttentionKernel(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
-void emitCombineKernel(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
+void emitAttentionKernels(mlir::OpBuilder &b, AttentionOp op, const AttentionConfig &config);
 
 /// Emits the kernel of an append, which is operation `index` of its function.
 void emitAppendKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef function,
                       AppendOp op, int64_t index);
-
-/// Creates an empty kernel whose parameters are those of `description`, for operation
-/// `op`, and moves `b` into it.
-mlir::LLVM::LLVMFuncOp createDescribedKernel(mlir::OpBuilder &b, mlir::Operation *op,
-                                             llvm::StringRef name,
-                                             const KernelDescription &description);
 
 } // namespace kvc
 

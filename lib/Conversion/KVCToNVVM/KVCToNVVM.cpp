@@ -109,6 +109,7 @@ static AttentionConfig getConfig(AttentionOp op, StringRef name, int64_t index) 
   config.scale = op.getScale().convertToDouble();
   config.hasSinks = static_cast<bool>(op.getSinks());
   config.hasLSE = static_cast<bool>(op.getLse());
+  config.deterministic = op.getDeterministic();
   config.list = {/*queryTokens=*/1, static_cast<int32_t>(schedule.getSplit()),
                  op.getModifiers()};
   return config;
@@ -182,9 +183,7 @@ static void emitKernels(OpBuilder &b, func::FuncOp function) {
       emitAppendKernel(b, kernel, name, append, index);
     } else if (auto attention = dyn_cast<AttentionOp>(op)) {
       AttentionConfig config = getConfig(attention, name, index);
-      emitWorkListKernel(b, attention, config);
-      emitAttentionKernel(b, attention, config);
-      emitCombineKernel(b, attention, config);
+      emitAttentionKernels(b, attention, config);
     }
   }
 }

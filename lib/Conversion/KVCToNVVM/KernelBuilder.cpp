@@ -207,16 +207,4 @@ void KernelBuilder::guarded(Value condition, function_ref<void()> body) {
   body();
 }
 
-LLVM::LLVMFuncOp createKernel(OpBuilder &b, Location loc, StringRef name,
-                              ArrayRef<Type> parameters, int64_t threads) {
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), parameters);
-  auto kernel = LLVM::LLVMFuncOp::create(b, loc, name, type);
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                  b.getDenseI32ArrayAttr(static_cast<int32_t>(threads)));
-  b.setInsertionPointToStart(kernel.addEntryBlock(b));
-  return kernel;
-}
-
 } // namespace kvc

@@ -129,12 +129,6 @@ public:
   mlir::Location loc;
 };
 
-/// Creates an empty kernel with its entry block and moves `b` into it. The
-/// kernel has `threads` threads a block; parameters are plain values.
-mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &b, mlir::Location loc,
-                                    llvm::StringRef name,
-                                    llvm::ArrayRef<mlir::Type> parameters, int64_t threads);
-
 } // namespace kvc
 
 #endif // KVC_LIB_CONVERSION_KVCTONVVM_KERNELBUILDER_H

@@ -12,7 +12,7 @@
 // CHECK-SAME: kvc.functions = [{alignments = array<i32: 4, 0, 0, 16, 0, 4>, max_query_len = 1 : i32,
 // CHECK-SAME:   name = "decode", needs = "decode.needs", run = "decode.run"
 // CHECK-SAME: kvc.kernels = [{name = "decode_append", shared_bytes = 0 : i32, threads = 64 : i32},
-// CHECK-SAME:   {name = "decode_worklist", shared_bytes = 0 : i32, threads = 1 : i32},
+// CHECK-SAME:   {name = "decode_worklist", shared_bytes = 0 : i32, threads = 256 : i32},
 // CHECK-SAME:   {name = "decode_attention", shared_bytes = 98304 : i32, threads = 128 : i32},
 // CHECK-SAME:   {name = "decode_combine", shared_bytes = 0 : i32, threads = 64 : i32}]
 

@@ -547,6 +547,49 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// The list and its sizes go together.
+!cache = !kvc.cache<page = 16, k: 2x64xbf16, v: 2x64xbf16>
+module attributes {gpu.container_module} {
+  gpu.module @kvc_kernels {
+    llvm.func @l(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "worklist",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 1, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"]}
+    // expected-error@below {{expected its worklist kernel to take 'list target', or 'kvc.deterministic' here, got neither}}
+    llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "attention",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 0, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"], kvc.split = 64 : i32,
+        kvc.query_tokens = 1 : i32, kvc.query_heads = 2 : i32, kvc.width = 64 : i32}
+  }
+  func.func @f(%q: tensor<?x2x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x2x64xbf16> {
+    %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+        : !cache, tensor<?x2x64xbf16> -> tensor<?x2x64xbf16>
+    return %o : tensor<?x2x64xbf16>
+  }
+}
+
+// -----
+
+!cache = !kvc.cache<page = 16, k: 2x64xbf16, v: 2x64xbf16>
+module attributes {gpu.container_module} {
+  gpu.module @kvc_kernels {
+    llvm.func @l(!llvm.ptr, i32) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "worklist",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 1, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items", "list target"]}
+    // expected-error@below {{expected its worklist kernel to take 'list target', or 'kvc.deterministic' here, got both}}
+    llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "attention",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 0, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"], kvc.split = 64 : i32,
+        kvc.query_tokens = 1 : i32, kvc.query_heads = 2 : i32, kvc.width = 64 : i32, kvc.deterministic}
+  }
+  func.func @f(%q: tensor<?x2x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x2x64xbf16> {
+    %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+        : !cache, tensor<?x2x64xbf16> -> tensor<?x2x64xbf16>
+    return %o : tensor<?x2x64xbf16>
+  }
+}
+
+// -----
+
 // A result that no kernel writes.
 !cache = !kvc.cache<page = 16, k: 2x64xbf16, v: 2x64xbf16>
 module attributes {gpu.container_module} {

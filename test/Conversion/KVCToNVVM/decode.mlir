@@ -19,8 +19,13 @@
 // CHECK:         %[[PAGE:.*]] = arith.divui %[[SLOT]], %{{.*}} : i64
 // CHECK:         arith.muli %[[PAGE]], %{{.*}} : i64
 
+// The list is built by a block of threads, which share their counts.
 // CHECK:       llvm.func @decode_worklist(
 // CHECK-SAME:    kvc.kind = "worklist", kvc.op = 1 : i32, {{.*}}, kvc.phase = "decode"
+// CHECK:         nvvm.shfl.sync bfly
+// CHECK:         nvvm.barrier0
+// CHECK:         nvvm.shfl.sync up
+// CHECK:         nvvm.barrier0
 
 // CHECK:       llvm.func @decode_attention(
 // CHECK-SAME:    kvc.alignments = array<i32: 4, 16, 16, 0, 0, 0, 0, 4, 0, 0>
@@ -79,6 +84,24 @@ func.func @group_of_20(%q: tensor<?x40x64xf16>, %cache: !cache, %batch: !kvc.bat
   %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 0.125 : f32}
       : !cache, tensor<?x40x64xf16> -> tensor<?x40x64xf16>
   return %o : tensor<?x40x64xf16>
+}
+
+// -----
+
+!cache = !kvc.cache<page = 16, k: 2x64xf16, v: 2x64xf16>
+
+// Without a target, keys are cut at fixed places, and no total is needed.
+// CHECK-LABEL: gpu.module @kvc_kernels
+// CHECK:       llvm.func @fixed_worklist(
+// CHECK-NOT:   list target
+// CHECK-NOT:   bfly
+// CHECK:       llvm.func @fixed_attention(
+// CHECK-SAME:    kvc.deterministic
+func.func @fixed(%q: tensor<?x2x64xf16>, %cache: !cache, %batch: !kvc.batch)
+    -> tensor<?x2x64xf16> {
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) {deterministic, scale = 0.125 : f32}
+      : !cache, tensor<?x2x64xf16> -> tensor<?x2x64xf16>
+  return %o : tensor<?x2x64xf16>
 }
 
 // -----

@@ -77,7 +77,7 @@ TEST_F(GPUProgramTest, DescribesKernelsAndFunctions) {
   auto *kernels = getAt<kvc_kernel_desc_t>(blob->kernels);
   const std::tuple<const char *, uint32_t, uint32_t> expected[] = {
       {"decode_append", 64, 0},
-      {"decode_worklist", 1, 0},
+      {"decode_worklist", 256, 0},
       {"decode_attention", 128, 98304},
       {"decode_combine", 64, 0}};
   for (auto [i, kernel] : llvm::enumerate(expected)) {
@@ -125,7 +125,8 @@ TEST_F(GPUProgramTest, LaunchesDecode) {
   EXPECT_THAT(list.grid, ElementsAre(1, 1, 1));
   EXPECT_THAT(list.params,
               ElementsAre(3, 2500, device(100), device(101), device(103), 77, base + items,
-                          base + merges, base));
+                          base + merges, base,
+                          132 * 2 * 2 / 8)); // two rounds of two blocks, over 8 heads
 
   const Launch &attention = launches[2];
   EXPECT_EQ(attention.kernel, "decode_attention");
@@ -155,6 +156,18 @@ TEST_F(GPUProgramTest, LaunchesNoCombineWithoutSplits) {
   EXPECT_THAT(launches[2].grid, ElementsAre(8, 5, 1));
 }
 
+// However long the sequences may be, there are parts for three times the target only.
+TEST_F(GPUProgramTest, BoundsTheWorkspaceByTheTarget) {
+  compile(kDecode);
+  constexpr uint64_t target = 66, sequences = 100, items = sequences + 2 * target;
+  constexpr uint64_t lists = 64 + (items * 48 + 63) / 64 * 64 + (target * 16 + 63) / 64 * 64;
+  constexpr uint64_t end = lists + 3 * target * (32 * 128 * 4 + 32 * 2 * 4);
+  EXPECT_EQ(getNeeds(sequences, sequences, 1 << 20), end);
+  EXPECT_EQ(getNeeds(sequences, sequences, INT32_MAX), end);
+  EXPECT_EQ(runDecode(sequences, 1 << 20, end), KVC_STATUS_OK);
+  EXPECT_EQ(runDecode(sequences, 1 << 20, end - 1), KVC_STATUS_INVALID_ARGUMENT);
+}
+
 TEST_F(GPUProgramTest, LaunchesNothingWithoutTokens) {
   compile(kDecode);
   EXPECT_EQ(getNeeds(0, 0, 0), 64u);
@@ -172,7 +185,8 @@ TEST_F(GPUProgramTest, LimitsGridsByTheDevice) {
   EXPECT_THAT(launches[0].grid, ElementsAre(8, 16, 2));
   // 2 of its blocks fit a multiprocessor's shared memory.
   EXPECT_THAT(launches[2].grid, ElementsAre(8, 2, 1));
-  EXPECT_THAT(launches[3].grid, ElementsAre(32, 8, 1));
+  // One item at a time keeps its 4 blocks busy, so nothing is cut.
+  EXPECT_THAT(launches[3].grid, ElementsAre(32, 1, 1));
 
   // No device allows more than 65535 along y.
   launches.clear();
@@ -196,7 +210,9 @@ TEST_F(GPUProgramTest, StopsAtTheFirstFailure) {
 }
 
 TEST_F(GPUProgramTest, RefusesWhatDoesNotFit) {
-  compile(kDecode);
+  std::string deterministic = kDecode;
+  deterministic.replace(deterministic.find("{scale"), 1, "{deterministic, ");
+  compile(deterministic);
   uint64_t end = getNeeds(3, 3, 2500);
   EXPECT_EQ(runDecode(3, 2500, end - 1), KVC_STATUS_INVALID_ARGUMENT);
   EXPECT_THAT(messages.back(), HasSubstr("expected a workspace of the size"));

@@ -65,7 +65,7 @@ struct KernelText {
            ">, kvc.threads = 128 : i32, kvc.shared_bytes = 0 : i32, kvc.parameters = [" +
            parameters + "]" +
            (isAttention ? ", kvc.split = 1024 : i32, kvc.query_heads = 8 : i32, "
-                          "kvc.width = 64 : i32, kvc.deterministic"
+                          "kvc.width = 64 : i32"
                         : "") +
            (others.empty() ? "" : ", " + others) + "}\n";
   }
