@@ -175,7 +175,7 @@ def merged_text(config):
 
 
 @on_targets("config", [gqa(), gqa(dtype="f16", out_dtype="f32"), gqa(dtype="bf16"),
-                       mla(query_heads=4, latent=64, rotary=8, dtype="f16")],
+                       mla(query_heads=2, latent=32, rotary=8, dtype="f16")],
             ids=name_of, devices=True)  # fmt: skip
 def test_t5_log_sum_exp_base_mixed(programs, attend, stream, config, target):
     prefix, new = (512, 17) if target.is_emulator else (4096, 64)
