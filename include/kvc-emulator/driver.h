@@ -20,6 +20,7 @@
  * - A kernel with a fault that a device does not notice, such as a race, fails
  *   with CUDA_ERROR_LAUNCH_FAILED. Reports are printed to stderr.
  * - Events count a microsecond for each operation before them.
+ * - A stream that is captured takes launches only; a graph is launched as a whole.
  *
  * Options, for debugging, are read at each launch from the environment variable
  * KVC_EMULATOR, as "name=value,...":

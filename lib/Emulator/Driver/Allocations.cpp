@@ -53,18 +53,24 @@ Result cuda::cuMemFree_v2(DevicePointer address) {
 
 Result cuda::cuMemAllocAsync(DevicePointer *address, size_t size,
                              StreamHandle stream) {
-  return callInContext([&](Driver &driver, Context &context) {
-    if (!driver.findStream(context, stream))
+  return callInContext([&](Driver &driver, Context &context) -> Result {
+    Stream *on = driver.findStream(context, stream);
+    if (!on)
       return InvalidHandle;
+    if (Result result = refuseCapture(*on, NotSupported))
+      return result;
     ++driver.time;
     return allocate(driver, context, address, size);
   });
 }
 
 Result cuda::cuMemFreeAsync(DevicePointer address, StreamHandle stream) {
-  return callInContext([&](Driver &driver, Context &context) {
-    if (!driver.findStream(context, stream))
+  return callInContext([&](Driver &driver, Context &context) -> Result {
+    Stream *on = driver.findStream(context, stream);
+    if (!on)
       return InvalidHandle;
+    if (Result result = refuseCapture(*on, NotSupported))
+      return result;
     ++driver.time;
     return address ? free(driver, address) : InvalidValue;
   });

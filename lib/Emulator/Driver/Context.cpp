@@ -261,7 +261,9 @@ Result cuda::cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 Result cuda::cuCtxSynchronize() {
-  return callInContext([](Driver &driver, Context &context) {
+  return callInContext([](Driver &driver, Context &context) -> Result {
+    if (Result result = refuseCapture(driver, context))
+      return result;
     return takePending(driver, context);
   });
 }

@@ -61,6 +61,8 @@ static Result run(Driver &driver, const Copy &copy) {
 /// Waits for the legacy default stream first, and so for all others.
 static Result copyNow(const Copy &copy) {
   return callInContext([&](Driver &driver, Context &context) -> Result {
+    if (Result result = refuseCapture(driver, context))
+      return result;
     if (Result result = takePending(driver, context))
       return result;
     return run(driver, copy);
@@ -68,9 +70,13 @@ static Result copyNow(const Copy &copy) {
 }
 
 static Result copyLater(const Copy &copy, StreamHandle stream) {
-  return callInContext([&](Driver &driver, Context &context) {
-    return driver.findStream(context, stream) ? run(driver, copy)
-                                              : InvalidHandle;
+  return callInContext([&](Driver &driver, Context &context) -> Result {
+    Stream *on = driver.findStream(context, stream);
+    if (!on)
+      return InvalidHandle;
+    if (Result result = refuseCapture(*on, NotSupported))
+      return result;
+    return run(driver, copy);
   });
 }
 
@@ -128,9 +134,12 @@ Result cuda::cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t size,
 template <typename T>
 static Result fill(DevicePointer to, T value, size_t count,
                    StreamHandle stream) {
-  return callInContext([&](Driver &driver, Context &context) {
-    if (!driver.findStream(context, stream))
+  return callInContext([&](Driver &driver, Context &context) -> Result {
+    Stream *on = driver.findStream(context, stream);
+    if (!on)
       return InvalidHandle;
+    if (Result result = refuseCapture(*on, NotSupported))
+      return result;
     if (count == 0)
       return Success;
     if (to % sizeof(T) || count > SIZE_MAX / sizeof(T) ||

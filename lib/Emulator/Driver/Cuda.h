@@ -41,6 +41,8 @@ using ModuleHandle = struct ModuleTag *;
 using FunctionHandle = struct FunctionTag *;
 using StreamHandle = struct StreamTag *;
 using EventHandle = struct EventTag *;
+using GraphHandle = struct GraphTag *;
+using GraphExecHandle = struct GraphExecTag *;
 
 /// Streams that exist without being created, besides null.
 inline constexpr uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
@@ -116,6 +118,10 @@ enum class Limit : int32_t { StackSize = 0, PrintfSize = 1, HeapSize = 2 };
 /// Flags of streams and events.
 inline constexpr uint32_t kStreamNonBlocking = 1;
 inline constexpr uint32_t kEventFlags = 7, kEventDisableTiming = 2;
+
+/// How much else the calls of a thread may do while it captures a stream.
+enum class CaptureMode : int32_t { Global = 0, ThreadLocal = 1, Relaxed = 2 };
+enum class CaptureStatus : int32_t { None = 0, Active = 1, Invalidated = 2 };
 
 enum class SymbolStatus : int32_t { Found = 0, NotFound = 1, TooOld = 2 };
 

@@ -43,6 +43,8 @@ void Driver::destroy(ContextHandle handle) {
   modules.removeIf(belongs);
   streams.removeIf(belongs);
   events.removeIf(belongs);
+  graphs.removeIf(belongs);
+  graphExecs.removeIf(belongs);
   for (auto it = allocations.begin(); it != allocations.end();) {
     if (!belongs(it->second)) {
       ++it;

@@ -48,12 +48,27 @@ inline constexpr int kGreatestPriority = -5;
 
 struct Context;
 
+/// Launches of a stream that was captured, in their order.
+struct Graph {
+  struct Launch {
+    FunctionHandle function = nullptr;
+    LaunchConfig config;
+    bool cooperative = false;
+  };
+  Context *context = nullptr;
+  std::vector<Launch> launches;
+};
+
 struct Stream {
   Context *context = nullptr;
   uint32_t flags = 0;
   int priority = 0;
   /// What went wrong in a kernel and was not yet told.
   Result pending = Success;
+  /// What was captured so far; null if nothing is being captured.
+  std::unique_ptr<Graph> capture;
+  CaptureMode captureMode = CaptureMode::Global;
+  bool captureIsSpoilt = false;
 };
 
 struct Context {
@@ -144,6 +159,8 @@ struct Driver {
   Table<Function, FunctionHandle> functions;
   Table<Stream, StreamHandle> streams;
   Table<Event, EventHandle> events;
+  Table<Graph, GraphHandle> graphs;
+  Table<Graph, GraphExecHandle> graphExecs;
   std::map<DevicePointer, Buffer> allocations;
   std::map<uintptr_t, Buffer> hostAllocations;
   uint64_t numAllocations = 0;
@@ -185,6 +202,15 @@ inline Result takePending(Stream &stream) {
 }
 /// The same for all streams of a context.
 Result takePending(Driver &driver, Context &context);
+
+/// Runs one launch, whose arguments have been checked, on a stream.
+Result runLaunch(Driver &driver, const Graph::Launch &launch, Stream &stream);
+
+/// Success, unless the stream is being captured: then that is spoilt, and the result
+/// is `refusal`. For what a graph cannot hold, or that waits.
+Result refuseCapture(Stream &stream, Result refusal);
+/// The same for what waits for all streams of a context.
+Result refuseCapture(Driver &driver, Context &context);
 
 /// Runs `body(driver)` with the mutex held.
 template <typename Body>

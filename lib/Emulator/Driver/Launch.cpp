@@ -189,40 +189,17 @@ static void writeCounters(const std::string &path, const Kernel &kernel,
 // Launching
 //===----------------------------------------------------------------------===//
 
-static Result launchKernel(Driver &driver, Context &context,
-                           const LaunchParameters &parameters,
-                           FunctionHandle handle, void **kernelParameters,
-                           void **extra) {
-  Function *function = driver.functions.find(handle);
-  Stream *stream = driver.findStream(context, parameters.stream);
-  if (!function || !stream)
+Result cuda::runLaunch(Driver &driver, const Graph::Launch &launch,
+                       Stream &stream) {
+  const Function *function = driver.functions.find(launch.function);
+  if (!function)
     return InvalidHandle;
-  if (stream->context != &context || function->owner->context != &context)
-    return InvalidHandle;
-  bool cooperative = false;
-  if (Result result = readAttributes(parameters, cooperative))
-    return result;
-
   const Kernel &kernel = *function->kernel;
-  LaunchConfig config;
-  std::copy_n(parameters.grid, 3, config.grid.begin());
-  std::copy_n(parameters.block, 3, config.block.begin());
-  config.dynamicShared = parameters.dynamicShared;
-  if (Result result = checkShape(*function, config))
-    return result;
-  config.parameters.resize(kernel.parameterBytes);
-  if (kernelParameters && extra)
-    return InvalidValue;
-  Result packed =
-      extra ? unpackExtra(kernel, extra, config.parameters)
-            : packParameters(kernel, kernelParameters, config.parameters);
-  if (packed != Success)
-    return packed;
-
+  const LaunchConfig &config = launch.config;
   Options options;
   if (!readOptions(driver, options))
     return InvalidValue;
-  if (cooperative) {
+  if (launch.cooperative) {
     uint64_t blocks =
         uint64_t(config.grid[0]) * config.grid[1] * config.grid[2];
     uint32_t threads = config.block[0] * config.block[1] * config.block[2];
@@ -243,8 +220,46 @@ static Result launchKernel(Driver &driver, Context &context,
     writeCounters(options.countersFile, kernel, config, result.counters);
   tell(driver, kernel, result);
   // The caller learns it when it waits; only the first counts.
-  if (stream->pending == Success)
-    stream->pending = getResult(result);
+  if (stream.pending == Success)
+    stream.pending = getResult(result);
+  return Success;
+}
+
+static Result launchKernel(Driver &driver, Context &context,
+                           const LaunchParameters &parameters,
+                           FunctionHandle handle, void **kernelParameters,
+                           void **extra) {
+  Function *function = driver.functions.find(handle);
+  Stream *stream = driver.findStream(context, parameters.stream);
+  if (!function || !stream)
+    return InvalidHandle;
+  if (stream->context != &context || function->owner->context != &context)
+    return InvalidHandle;
+  Graph::Launch launch;
+  launch.function = handle;
+  if (Result result = readAttributes(parameters, launch.cooperative))
+    return result;
+
+  const Kernel &kernel = *function->kernel;
+  LaunchConfig &config = launch.config;
+  std::copy_n(parameters.grid, 3, config.grid.begin());
+  std::copy_n(parameters.block, 3, config.block.begin());
+  config.dynamicShared = parameters.dynamicShared;
+  if (Result result = checkShape(*function, config))
+    return result;
+  config.parameters.resize(kernel.parameterBytes);
+  if (kernelParameters && extra)
+    return InvalidValue;
+  Result packed =
+      extra ? unpackExtra(kernel, extra, config.parameters)
+            : packParameters(kernel, kernelParameters, config.parameters);
+  if (packed != Success)
+    return packed;
+  if (!stream->capture)
+    return runLaunch(driver, launch, *stream);
+  if (stream->captureIsSpoilt)
+    return StreamCaptureInvalidated;
+  stream->capture->launches.push_back(std::move(launch));
   return Success;
 }
 

@@ -52,8 +52,11 @@ static Result callOnStream(StreamHandle handle, Body body) {
 }
 
 Result cuda::cuStreamSynchronize(StreamHandle handle) {
-  return callOnStream(
-      handle, [](Driver &, Stream &stream) { return takePending(stream); });
+  return callOnStream(handle, [](Driver &, Stream &stream) -> Result {
+    if (Result result = refuseCapture(stream, StreamCaptureUnsupported))
+      return result;
+    return takePending(stream);
+  });
 }
 
 Result cuda::cuStreamQuery(StreamHandle handle) {
@@ -62,10 +65,10 @@ Result cuda::cuStreamQuery(StreamHandle handle) {
 
 Result cuda::cuStreamWaitEvent(StreamHandle handle, EventHandle event,
                                uint32_t flags) {
-  return callOnStream(handle, [&](Driver &driver, Stream &) {
+  return callOnStream(handle, [&](Driver &driver, Stream &stream) -> Result {
     if (!driver.events.find(event))
       return InvalidHandle;
-    return flags > 1 ? InvalidValue : Success;
+    return flags > 1 ? InvalidValue : refuseCapture(stream, NotSupported);
   });
 }
 
@@ -96,20 +99,13 @@ Result cuda::cuStreamGetPriority(StreamHandle handle, int *priority) {
   });
 }
 
-Result cuda::cuStreamIsCapturing(StreamHandle handle, int *status) {
-  return callOnStream(handle, [&](Driver &, Stream &) {
-    if (!status)
-      return InvalidValue;
-    *status = 0;
-    return Success;
-  });
-}
-
 Result cuda::cuLaunchHostFunc(StreamHandle handle, HostFunction function,
                               void *data) {
-  Result result = callOnStream(handle, [&](Driver &driver, Stream &) {
+  Result result = callOnStream(handle, [&](Driver &driver, Stream &stream) -> Result {
     if (!function)
       return InvalidValue;
+    if (Result refused = refuseCapture(stream, NotSupported))
+      return refused;
     ++driver.time;
     return Success;
   });
@@ -143,13 +139,15 @@ Result cuda::cuEventDestroy_v2(EventHandle event) {
 
 Result cuda::cuEventRecordWithFlags(EventHandle handle, StreamHandle stream,
                                     uint32_t flags) {
-  return callInContext([&](Driver &driver, Context &context) {
+  return callInContext([&](Driver &driver, Context &context) -> Result {
     Event *event = driver.events.find(handle);
     Stream *on = driver.findStream(context, stream);
     if (!event || !on || event->context != on->context)
       return InvalidHandle;
     if (flags > 1)
       return InvalidValue;
+    if (Result result = refuseCapture(*on, NotSupported))
+      return result;
     event->recorded = true;
     event->time = ++driver.time;
     event->stream = stream;
