@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "kvc/Dialect/KVC/IR/KVC.h"
+#include "kvc/Dialect/KVTile/IR/KVTile.h"
 #include "kvc/Pipelines/Compile.h"
 #include "kvc/Target/LLVM/Emit.h"
 #include "kvc/Target/PTX/PTX.h"
@@ -75,7 +76,7 @@ static void registerBufferization(DialectRegistry &registry) {
 }
 
 void kvc::registerCompilerDialects(DialectRegistry &registry) {
-  registry.insert<KVCDialect, affine::AffineDialect, arith::ArithDialect,
+  registry.insert<KVCDialect, kvtile::KVTileDialect, affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, cf::ControlFlowDialect,
                   func::FuncDialect, gpu::GPUDialect, index::IndexDialect,
                   linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
+#include "kvc/Dialect/KVTile/Transforms/Passes.h"
 #include "kvc/Pipelines/Compile.h"
 #include "kvc/Pipelines/Pipelines.h"
 #include "kvc/Target/PTX/Passes.h"
@@ -43,6 +44,7 @@ int main(int argc, char **argv) {
   registry.insert<mlir::nvgpu::NVGPUDialect>(); // for what -kvc-verify-nvvm refuses
   registerUpstreamPasses();
   kvc::registerKVCTransformsPasses();
+  kvc::kvtile::registerKVTileTransformsPasses();
   kvc::registerKVCConversionPasses();
   kvc::registerKVCTargetPTXPasses();
   kvc::registerKVCPipelines();

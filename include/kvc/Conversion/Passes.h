@@ -8,8 +8,9 @@
 #ifndef KVC_CONVERSION_PASSES_H
 #define KVC_CONVERSION_PASSES_H
 
-#include "kvc/Dialect/KVC/IR/KVC.h"
+#include "kvc/Dialect/KVTile/IR/KVTile.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -100,6 +100,40 @@ def VerifyNVVMPass : Pass<"kvc-verify-nvvm", "::mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// KVCToKVTile, KVTileToNVVM
+//===----------------------------------------------------------------------===//
+
+def ConvertKVCToKVTilePass : Pass<"convert-kvc-to-kvtile", "::mlir::ModuleOp"> {
+  let summary = "generate GPU kernels as tile programs";
+  let description = [{
+    Replaces every public function of kvc operations by kernels in a `gpu.module`,
+    in the order in which the host launches them. Attention needs a
+    `#kvc.gpu_schedule`. What has no kernel is refused with the reason.
+  }];
+  let options = [
+    Option<"keepFunctions", "keep-functions", "bool", "false",
+           "leave the functions, for -convert-kvc-to-launches">
+  ];
+  let dependentDialects = ["::kvc::kvtile::KVTileDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKVTileToNVVMPass : Pass<"convert-kvtile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "lower tile programs to kernels on the nvvm dialect";
+  let description = [{
+    Every tile becomes the registers that its layout gives each thread; products become
+    ldmatrix and mma.sync, copies cp.async. Tiles need layouts
+    (`kvtile-assign-layouts`), and streams have to be pipelined
+    (`kvtile-pipeline-copies`).
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // KVCToHost
 //===----------------------------------------------------------------------===//
 

@@ -171,6 +171,8 @@ def KVC_StreamForm : I32EnumAttr<"StreamForm", "what the warps of a thread block
   let genSpecializedAttr = 0;
 }
 
+def KVC_StreamFormAttr : EnumAttr<KVC_Dialect, KVC_StreamForm, "stream_form">;
+
 def KVC_GPUStreamAttr : KVC_Attr<"GPUStream", "gpu_stream"> {
   let summary = "how one kernel streams the cache past the rows of a thread block";
   let description = [{

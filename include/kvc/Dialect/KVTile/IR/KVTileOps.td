@@ -1,0 +1,349 @@
+//===- KVTileOps.td - operations of the kvtile dialect -----*- tablegen -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVTILE_OPS
+#define KVTILE_OPS
+
+include "kvc/Dialect/KVTile/IR/KVTileTypes.td"
+include "kvc/Dialect/KVC/IR/KVCAttributes.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class KVTile_Op<string opMnemonic, list<Trait> traits = []>
+    : Op<KVTile_Dialect, opMnemonic, traits>;
+
+def KVTile_Pointer : Type<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self)">, "pointer">;
+def KVTile_TileOrSlot : AnyTypeOf<[KVTile_TileType, KVTile_SlotType]>;
+def KVTile_TileOrVec : AnyTypeOf<[KVTile_TileType, KVTile_VecType]>;
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+def KVTile_KernelOp : KVTile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove]> {
+  let summary = "a kernel: what one thread block does";
+  let description = [{
+    A function without results, launched with `threads` threads a block and
+    `shared_bytes` bytes of dynamic shared memory. Attributes of the host ABI
+    (`kvc.kind`, `kvc.grid`, `kvc.parameters`: see KernelABI.h) go over to the
+    `llvm.func`. `max_registers` bounds the registers of a thread.
+
+    ```mlir
+    kvtile.kernel @decode(%q: !kvtile.rows<32x128xbf16>, %items: !llvm.ptr<1>)
+        attributes {threads = 128 : i32, shared_bytes = 98304 : i32} { ... }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       I32Attr:$threads, I32Attr:$shared_bytes, I32Attr:$max_registers);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def KVTile_ReturnOp : KVTile_Op<"return", [Terminator, HasParent<"KernelOp">]> {
+  let summary = "ends a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def KVTile_YieldOp : KVTile_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "values of a region of kvtile.stream";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+def KVTile_WorkItemOp : KVTile_Op<"work_item", [MemoryEffects<[MemRead]>]> {
+  let summary = "loads a work item";
+  let arguments = (ins KVTile_Pointer:$items, I32:$index);
+  let results = (outs KVTile_ItemType:$item);
+  let assemblyFormat = "$items `[` $index `]` attr-dict `:` type($items)";
+}
+
+def KVTile_TileRangeOp : KVTile_Op<"tile_range", [Pure]> {
+  let summary = "tiles of keys that an item visits";
+  let description = "Indices of tiles of `keys` keys; `begin == end` if it has no key.";
+  let arguments = (ins KVTile_ItemType:$item, I64Attr:$keys);
+  let results = (outs I32:$begin, I32:$end);
+  let assemblyFormat = "$item `keys` $keys attr-dict";
+}
+
+def KVTile_RowBlockOp : KVTile_Op<"row_block", [Pure]> {
+  let summary = "KV head and first row of this thread block";
+  let description = [{
+    Along x the grid has `blocks` blocks of `rows` rows for each KV head. Row r of an
+    item is query head `r % group` of the KV head and query token `r / group` of the
+    item.
+  }];
+  let arguments = (ins I64Attr:$blocks, I64Attr:$rows);
+  let results = (outs I32:$kv_head, I32:$first_row);
+  let assemblyFormat = "`blocks` $blocks `rows` $rows attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Query rows
+//===----------------------------------------------------------------------===//
+
+class KVTile_RowsAccess<string name, list<Trait> traits> : KVTile_Op<name, traits> {
+  dag rowsArguments = (ins KVTile_RowsType:$source, KVTile_ItemType:$item, I32:$kv_head,
+                           I32:$first_row, I64Attr:$group);
+}
+
+def KVTile_LoadRowsOp : KVTile_RowsAccess<"load_rows", [MemoryEffects<[MemRead]>]> {
+  let summary = "query rows of the block in registers";
+  let description = [{
+    Rows from `first_row` on: `#rows x width` (`mma_a`), or transposed as
+    `width x #rows` (`mma_b`). Rows that the item does not have, and columns past
+    the width, are zero.
+  }];
+  let arguments = rowsArguments;
+  let results = (outs KVTile_TileType:$tile);
+  let assemblyFormat = [{
+    $source `at` $item `,` $kv_head `,` $first_row `group` $group attr-dict
+    `:` qualified(type($source)) `->` qualified(type($tile))
+  }];
+}
+
+def KVTile_StageRowsOp : KVTile_RowsAccess<"stage_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "query rows of the block in shared memory";
+  let description = "As kvtile.load_rows, written to a slot; a barrier has to follow.";
+  let arguments = !con(rowsArguments, (ins KVTile_SlotType:$slot));
+  let assemblyFormat = [{
+    $source `at` $item `,` $kv_head `,` $first_row `group` $group `to` $slot attr-dict
+    `:` qualified(type($source)) `,` qualified(type($slot))
+  }];
+}
+
+def KVTile_SlotOp : KVTile_Op<"slot", [Pure]> {
+  let summary = "a slot at an offset of the shared memory";
+  let description = "`offset` bytes, plus `dynamic_offset` if given; multiples of 128.";
+  let arguments = (ins Optional<I32>:$dynamic_offset, I64Attr:$offset);
+  let results = (outs KVTile_SlotType:$slot);
+  let assemblyFormat = [{
+    $offset (`plus` $dynamic_offset^)? attr-dict `:` qualified(type($slot))
+  }];
+}
+
+def KVTile_FillOp : KVTile_Op<"fill", [Pure]> {
+  let summary = "a tile or vec of one value";
+  let arguments = (ins F32Attr:$value);
+  let results = (outs KVTile_TileOrVec:$result);
+  let assemblyFormat = "$value attr-dict `:` qualified(type($result))";
+}
+
+//===----------------------------------------------------------------------===//
+// The stream
+//===----------------------------------------------------------------------===//
+
+def KVTile_StreamOp : KVTile_Op<"stream", [RecursiveMemoryEffects]> {
+  let summary = "the loop over tiles of the cache";
+  let description = [{
+    For each tile from `begin` to `end` (exclusive):
+
+    * `lookup` (tile) yields the page ids of its copies;
+    * `produce` (tile, slots, what lookup yielded) starts the copies to the slots;
+    * `consume` (tile, slots, carried values) computes, and yields the values to carry
+      on. It sees the slots as produced for its tile.
+
+    There are `stages` sets of slots, at `offset` bytes of the shared memory one after
+    the other. `kvtile-pipeline-copies` lets lookup and produce run ahead of consume.
+  }];
+  let arguments = (ins I32:$begin, I32:$end, Variadic<KVTile_TileOrVec>:$inits,
+                       I64Attr:$stages, I64Attr:$offset, TypeArrayAttr:$slots);
+  let results = (outs Variadic<KVTile_TileOrVec>:$results);
+  let regions = (region SizedRegion<1>:$lookup, SizedRegion<1>:$produce,
+                        SizedRegion<1>:$consume);
+  let assemblyFormat = [{
+    $begin `to` $end `stages` $stages `offset` $offset `slots` $slots
+    (`init` `(` $inits^ `:` type($inits) `)`)? attr-dict
+    `lookup` $lookup `produce` $produce `consume` $consume (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def KVTile_LookupOp : KVTile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
+  let summary = "page ids of a tile";
+  let description = [{
+    Loads the ids that this thread needs to copy tile `tile` of `keys` keys with
+    `lanes` threads a row from pages of `page_size` tokens; ids of pages that the
+    item does not own are never read.
+  }];
+  let arguments = (ins KVTile_Pointer:$page_ids, KVTile_ItemType:$item, I32:$tile,
+                       I64Attr:$keys, I64Attr:$page_size, I64Attr:$lanes);
+  let results = (outs KVTile_PageIdsType:$ids);
+  let assemblyFormat = [{
+    $page_ids `[` $item `,` $tile `]` `keys` $keys `page` $page_size `lanes` $lanes attr-dict
+    `:` type($page_ids) `->` qualified(type($ids))
+  }];
+}
+
+def KVTile_FetchOp : KVTile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts the copy of a tile of a component to a slot";
+  let description = [{
+    Rows of tokens that are no key of the item read as zero, as do columns past the
+    width: a probability of 0 times a NaN that was left in a page would be NaN.
+  }];
+  let arguments = (ins KVTile_PagesType:$source, KVTile_PageIdsType:$ids,
+                       KVTile_ItemType:$item, I32:$kv_head, I32:$tile, I64Attr:$lanes,
+                       KVTile_SlotType:$slot);
+  let assemblyFormat = [{
+    $source `[` $ids `,` $kv_head `]` `of` $item `tile` $tile `lanes` $lanes `to` $slot
+    attr-dict `:` qualified(type($source)) `,` qualified(type($ids)) `,`
+    qualified(type($slot))
+  }];
+}
+
+def KVTile_CommitOp : KVTile_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "closes the group of copies started since the last one";
+  let assemblyFormat = "attr-dict";
+}
+
+def KVTile_WaitOp : KVTile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most `pending` groups of this thread's copies are open";
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def KVTile_BarrierOp : KVTile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "all threads of the block arrive before any goes on";
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+def KVTile_DotOp : KVTile_Op<"dot", [MemoryEffects<[MemRead]>,
+    AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc + a b";
+  let description = [{
+    `a` is M x K, `b` K x N, each a tile or a slot; a slot holds the matrix, or with
+    `transpose_a` (`transpose_b`) its transpose. If the layout of a tile operand cuts K
+    among the warps, each warp sums its own part, and the result is partial.
+  }];
+  let arguments = (ins KVTile_TileOrSlot:$a, KVTile_TileOrSlot:$b, KVTile_TileType:$acc,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs KVTile_TileType:$result);
+  let assemblyFormat = [{
+    $a (`transposed` $transpose_a^)? `,` $b (`transposed` $transpose_b^)? `acc` $acc attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVTile_ScoreOp : KVTile_Op<"score", [Pure, AllTypesMatch<["products", "scores"]>]> {
+  let summary = "modifiers and mask of scores";
+  let description = [{
+    From products to scores: where a modifier changes scores, `scale` and the
+    modifiers in order, otherwise nothing (the scale is left to
+    kvtile.softmax_step). Scores of keys that a query does not see, or that are none
+    of the item, become -inf. `keys_axis`: the axis of the tile that counts keys.
+  }];
+  let arguments = (ins KVTile_TileType:$products, KVTile_ItemType:$item, I32:$first_row,
+                       I32:$tile, ArrayAttr:$modifiers, F32Attr:$scale, I64Attr:$group,
+                       I64Attr:$keys_axis);
+  let results = (outs KVTile_TileType:$scores);
+  let assemblyFormat = [{
+    $products `at` $item `,` $first_row `,` $tile `modifiers` $modifiers `scale` $scale
+    `group` $group `keys_axis` $keys_axis attr-dict
+    `:` type($products)
+  }];
+}
+
+def KVTile_SoftmaxStepOp : KVTile_Op<"softmax_step", [
+    AllTypesMatch<["scores", "probabilities"]>,
+    AllTypesMatch<["max", "sum", "new_max", "new_sum", "factor"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "one step of the online softmax";
+  let description = [{
+    With scores s times `scale` in base 2: probabilities `exp2(scale s - m')` for the
+    new maximum m', the factor `exp2(m - m')` of what was summed before, and the new
+    sum. Sums are those of each thread; maxima are of a warp's keys, or with
+    `exchange` (bytes of shared memory, 4 for each row and warp) of all warps'.
+    `keys_axis` as in kvtile.score.
+
+    Source: Milakov and Gimelshein, arXiv:1805.02867.
+  }];
+  let arguments = (ins KVTile_TileType:$scores, KVTile_VecType:$max, KVTile_VecType:$sum,
+                       F32Attr:$scale, I64Attr:$keys_axis, OptionalAttr<I64Attr>:$exchange);
+  let results = (outs KVTile_TileType:$probabilities, KVTile_VecType:$new_max,
+                      KVTile_VecType:$new_sum, KVTile_VecType:$factor);
+  let assemblyFormat = [{
+    $scores `,` $max `,` $sum `scale` $scale `keys_axis` $keys_axis
+    (`exchange` $exchange^)? attr-dict
+    `:` type($scores) `,` type($max)
+  }];
+}
+
+def KVTile_ScaleOp : KVTile_Op<"scale", [Pure, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "a tile times a factor for each row or column";
+  let arguments = (ins KVTile_TileType:$tile, KVTile_VecType:$factors);
+  let results = (outs KVTile_TileType:$result);
+  let assemblyFormat = [{
+    $tile `by` $factors attr-dict `:` type($tile) `,` qualified(type($factors))
+  }];
+}
+
+def KVTile_ConvertOp : KVTile_Op<"convert", [Pure]> {
+  let summary = "a tile of f32 as operand of kvtile.dot";
+  let description = [{
+    Rounds from `mma_c` to 16-bit elements in `mma_a` (registers only) or, `mma_b`,
+    with a movmatrix an 8x8 block; the tile stays in the warps that hold it.
+  }];
+  let arguments = (ins KVTile_TileType:$tile);
+  let results = (outs KVTile_TileType:$result);
+  let assemblyFormat = "$tile attr-dict `:` qualified(type($tile)) `->` qualified(type($result))";
+}
+
+def KVTile_StoreTileOp : KVTile_Op<"store_tile", [MemoryEffects<[MemWrite]>]> {
+  let summary = "a tile of f32, rounded, to a slot";
+  let description = "A barrier has to follow.";
+  let arguments = (ins KVTile_TileType:$tile, KVTile_SlotType:$slot);
+  let assemblyFormat = "$tile `to` $slot attr-dict `:` qualified(type($tile)) `,` qualified(type($slot))";
+}
+
+def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMatch<["max", "sum"]>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "from sums to rows of the output";
+  let description = [{
+    Merges what the warps hold, as `form` says, and stores the rows of an item that is
+    the only one of its query block (divided by the sum, with the sink and the
+    log-sum-exp), or its partial result (sums as they are, and maximum and sum). Uses
+    the shared memory from its beginning (form `columns`: from `exchange`); barriers
+    before and after are part of it.
+  }];
+  let arguments = (ins KVTile_TileType:$acc, KVTile_VecType:$max, KVTile_VecType:$sum,
+                       KVTile_ItemType:$item, I32:$kv_head, I32:$first_row,
+                       KVTile_RowsType:$output, Optional<KVTile_RowsType>:$lse,
+                       Optional<KVTile_HeadsType>:$sinks,
+                       KVTile_Pointer:$part_output, KVTile_Pointer:$part_stats,
+                       KVC_StreamFormAttr:$form, I64Attr:$group, I64Attr:$width,
+                       I64Attr:$query_tokens, I64Attr:$exchange);
+  let assemblyFormat = [{
+    $acc `,` $max `,` $sum `form` $form `at` $item `,` $kv_head `,` $first_row
+    `group` $group `width` $width `query_tokens` $query_tokens `exchange` $exchange
+    `to` $output (`lse` $lse^)? (`sinks` $sinks^)? `parts` $part_output `,` $part_stats
+    attr-dict `:` qualified(type($acc)) `,` type($max) `,`
+    qualified(type($output)) (`,` `lse` qualified(type($lse))^)?
+    (`,` `sinks` qualified(type($sinks))^)? `,` type($part_output) `,` type($part_stats)
+  }];
+}
+
+#endif // KVTILE_OPS

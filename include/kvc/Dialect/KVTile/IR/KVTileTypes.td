@@ -1,0 +1,187 @@
+//===- KVTileTypes.td - layouts and types of the kvtile dialect -*- tablegen -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVTILE_TYPES
+#define KVTILE_TYPES
+
+include "kvc/Dialect/KVTile/IR/KVTileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class KVTile_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<KVTile_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+class KVTile_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<KVTile_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+def KVTile_Atom : I32EnumAttr<"Atom", "fragment of mma.sync", [
+    I32EnumAttrCase<"MmaA", 0, "mma_a">,
+    I32EnumAttrCase<"MmaB", 1, "mma_b">,
+    I32EnumAttrCase<"MmaC", 2, "mma_c">]> {
+  let cppNamespace = "::kvc::kvtile";
+  let genSpecializedAttr = 0;
+}
+
+def KVTile_LayoutAttr : KVTile_Attr<"Layout", "layout"> {
+  let summary = "which thread holds which element of a tile";
+  let description = [{
+    `#kvtile.layout<mma_c, 1x4>`: the tile is cut into as many blocks of rows x
+    columns as the second part says; warp `w` holds block `(w / columns % rows,
+    w % columns)`, so that with `1x1` every warp has a copy. A block is covered by
+    atoms, in the order of rows, then columns. With `g = lane / 4`, `t = lane % 4`
+    an atom is (PTX ISA, fragments of m16n8k16):
+
+    * `mma_c`, 16x8, 4 registers of f32: register i is element
+      (g + 8 (i / 2), 2 t + i % 2);
+    * `mma_a`, 16x16, 4 registers of two 16-bit elements: register i holds columns
+      2 t + 8 (i / 2) and the next of row g + 8 (i % 2);
+    * `mma_b`, 16x8, 2 registers of two 16-bit elements: register i holds rows
+      2 t + 8 i and the next of column g.
+
+    A tile whose warps hold sums over different keys is *partial*: the type does not
+    say so, `kvtile.finish` does.
+  }];
+  let parameters = (ins EnumParameter<KVTile_Atom>:$atom, "int64_t":$warpRows,
+                        "int64_t":$warpColumns);
+  let assemblyFormat = "`<` $atom `,` custom<Extents>($warpRows, $warpColumns) `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types in registers
+//===----------------------------------------------------------------------===//
+
+def KVTile_TileType : KVTile_Type<"Tile", "tile"> {
+  let summary = "matrix in the registers of a thread block";
+  let description = [{
+    `!kvtile.tile<16x64xf32, #kvtile.layout<mma_c, 1x4>>`: rows, columns, element
+    (f32 in `mma_c`, f16 or bf16 in `mma_a` and `mma_b`), and a layout once it is
+    assigned.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
+                        OptionalParameter<"::kvc::kvtile::LayoutAttr">:$layout);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Rows and columns that one warp holds.
+    int64_t getWarpRows() const;
+    int64_t getWarpColumns() const;
+    /// 32-bit registers that a thread holds.
+    int64_t getNumRegisters() const;
+  }];
+}
+
+def KVTile_VecType : KVTile_Type<"Vec", "vec"> {
+  let summary = "one value for each row or column of a tile";
+  let description = [{
+    `!kvtile.vec<16, 1, #kvtile.layout<mma_c, 1x4>>`: f32 values for the `size` rows
+    (axis 0) or columns (axis 1) of a tile with that layout of atom `mma_c`, held by
+    the threads that hold the row or column. They ascend within a thread as in the
+    tile.
+  }];
+  let parameters = (ins "int64_t":$size, "int64_t":$axis,
+                        OptionalParameter<"::kvc::kvtile::LayoutAttr">:$layout);
+  let assemblyFormat = "`<` $size `,` $axis (`,` qualified($layout)^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Values that a thread holds.
+    int64_t getNumRegisters() const;
+  }];
+}
+
+def KVTile_ItemType : KVTile_Type<"Item", "item"> {
+  let summary = "work item: a block of query tokens and a range of keys";
+  let description = "The fields of `WorkItem` (WorkList.h), in registers.";
+}
+
+def KVTile_PageIdsType : KVTile_Type<"PageIds", "page_ids"> {
+  let summary = "page ids that the copy of one tile needs";
+  let description = "`!kvtile.page_ids<4>`: the ids that each thread holds.";
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// Types in memory
+//===----------------------------------------------------------------------===//
+
+def KVTile_SlotLayout : I32EnumAttr<"SlotLayout", "order of 16-byte chunks in shared memory", [
+    I32EnumAttrCase<"Unassigned", 0, "unassigned">,
+    I32EnumAttrCase<"Swizzled", 1, "swizzled">,
+    I32EnumAttrCase<"Padded", 2, "padded">]> {
+  let cppNamespace = "::kvc::kvtile";
+  let genSpecializedAttr = 0;
+}
+
+def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
+  let summary = "matrix of 16-bit elements in shared memory";
+  let description = [{
+    `!kvtile.slot<64x128xbf16, swizzled>`: rows, columns, element, and how the
+    16-byte chunks of a row lie, so that 8 rows of one column of chunks touch all
+    banks:
+
+    * `swizzled`, for rows of a multiple of 8 chunks: chunk c of row r at
+      `c ^ (r % 8)`;
+    * `padded`, for the others: in order, rows an odd number of chunks apart.
+
+    Columns are a multiple of 16.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
+                        "::kvc::kvtile::SlotLayout":$layout);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// 16-byte chunks of a row.
+    int64_t getChunks() const { return getColumns() / 8; }
+    /// The layout that rows of this width take.
+    ::kvc::kvtile::SlotLayout chooseLayout() const;
+    /// Bytes from one row to the next, and of the whole, under chooseLayout().
+    int64_t getRowBytes() const;
+    int64_t getBytes() const { return getRows() * getRowBytes(); }
+  }];
+}
+
+def KVTile_PagesType : KVTile_Type<"Pages", "pages"> {
+  let summary = "component of a paged cache in global memory";
+  let description = [{
+    `!kvtile.pages<16, 8x128xbf16>`: tokens a page, KV heads, width, element. Data
+    pointer and three strides (page, head, token), in elements.
+  }];
+  let parameters = (ins "int64_t":$pageSize, "int64_t":$heads, "int64_t":$width,
+                        "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def KVTile_RowsType : KVTile_Type<"Rows", "rows"> {
+  let summary = "tensor [tokens, heads, width] or [tokens, heads] in global memory";
+  let description = [{
+    `!kvtile.rows<32x128xbf16>`: heads, width, element. Data pointer and the strides
+    of token and head, in elements; without a width, `!kvtile.rows<32xf32>`, the
+    same for one element a head.
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$width, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def KVTile_HeadsType : KVTile_Type<"Heads", "heads"> {
+  let summary = "tensor [heads] in global memory";
+  let description = [{
+    `!kvtile.heads<32xf32>`: heads and element. Data pointer and stride, in elements.
+  }];
+  let parameters = (ins "int64_t":$heads, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+}
+
+#endif // KVTILE_TYPES

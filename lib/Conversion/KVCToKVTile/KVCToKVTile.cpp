@@ -1,0 +1,186 @@
+//===- KVCToKVTile.cpp - GPU kernels of kvc functions ---------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Kernels.h"
+
+#include "kvc/Conversion/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+#define DEBUG_TYPE "convert-kvc-to-kvtile"
+
+namespace kvc {
+#define GEN_PASS_DEF_CONVERTKVCTOKVTILEPASS
+#include "kvc/Conversion/Passes.h.inc"
+} // namespace kvc
+
+using namespace mlir;
+using namespace kvc;
+
+/// Name of the gpu.module.
+static constexpr StringRef kKernelModule = "kvc_kernels";
+
+/// Dynamic shared memory that a block of sm_90 may have.
+static constexpr int64_t kMaxSharedBytes = 227 * 1024;
+
+//===----------------------------------------------------------------------===//
+// What is supported
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkComponent(Operation *op, ComponentAttr component) {
+  if (component.getLayout() != Layout::RowMajor)
+    return op->emitOpError("has no GPU kernel for component '")
+           << component.getName().getValue() << "' of layout "
+           << stringifyLayout(component.getLayout()) << "; supported: row_major";
+  return success();
+}
+
+static LogicalResult checkAttention(AttentionOp op) {
+  auto checkElement = [&](const Twine &what, Type element, Type expected) -> LogicalResult {
+    if (element == expected)
+      return success();
+    return op.emitOpError("has no GPU kernel for ")
+           << what << " of " << element << " beside a component of " << expected
+           << "; supported: the same element type";
+  };
+  auto check16Bit = [&](ComponentAttr component) -> LogicalResult {
+    Type element = component.getElementType();
+    if (element.isBF16() || element.isF16())
+      return success();
+    return op.emitOpError("has no GPU kernel for component '")
+           << component.getName().getValue() << "' of " << element
+           << "; supported: bf16, f16";
+  };
+  ComponentAttr value = op.getValueComponent();
+  if (failed(checkComponent(op, value)) || failed(check16Bit(value)))
+    return failure();
+  for (auto [term, query] : llvm::enumerate(op.getQueries())) {
+    ComponentAttr key = op.getTermComponent(term);
+    if (failed(checkComponent(op, key)) || failed(check16Bit(key)) ||
+        failed(checkElement("a query", getElementTypeOrSelf(query), key.getElementType())))
+      return failure();
+  }
+  if (op.getGroup() > 128)
+    return op.emitOpError("has no GPU kernel for ")
+           << op.getGroup() << " query heads a KV head; supported: 1 to 128";
+  auto schedule = dyn_cast_or_null<GPUScheduleAttr>(op.getScheduleAttr());
+  if (!schedule) {
+    InFlightDiagnostic diag = op.emitOpError("expected a #kvc.gpu_schedule");
+    if (op.getScheduleAttr())
+      return diag << ", got " << op.getScheduleAttr();
+    return diag << "; run kvc-plan before";
+  }
+  for (GPUStreamAttr stream : {schedule.getDecode(), schedule.getPrefill()}) {
+    int64_t bytes = KernelShape(op, stream).sharedBytes();
+    if (bytes > kMaxSharedBytes)
+      return op.emitOpError("expected a schedule of at most ")
+             << kMaxSharedBytes << " bytes of shared memory, got " << bytes << " for "
+             << stream << "; take fewer stages, keys or rows";
+  }
+  return success();
+}
+
+static LogicalResult checkFunction(func::FuncOp function) {
+  if (!function.isPublic() || function.isExternal() || !function.getBody().hasOneBlock())
+    return function.emitOpError(
+        "expected GPU kernels to be asked for by a public function of one block");
+  // Kernels are named after the function, and LLVM ends the process on a name that
+  // PTX cannot spell.
+  if (!llvm::all_of(function.getName(),
+                    [](char c) { return llvm::isAlnum(c) || StringRef("_$.").contains(c); }))
+    return function.emitOpError("expected a name of letters, digits, '_', '$' and '.' for GPU "
+                                "kernels");
+  for (Operation &op : function.getBody().front()) {
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      if (failed(checkAttention(attention)))
+        return failure();
+    } else if (auto append = dyn_cast<AppendOp>(op)) {
+      for (auto name : append.getComponents().getAsRange<StringAttr>())
+        if (failed(checkComponent(append, append.getCache().getType().getComponent(name))))
+          return failure();
+    } else if (!isa<func::ReturnOp, RopeOp, MergeOp, CacheFromBuffersOp,
+                    BatchFromBlockTableOp, BatchFromCSROp>(op)) {
+      return op.emitOpError("has no GPU kernel; supported: kvc.append, kvc.attention, "
+                            "kvc.merge, kvc.rope");
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Emits the kernels of an attention: for each phase the list, the items, and the parts
+/// put together.
+static void emitAttentionKernels(OpBuilder &b, StringRef prefix, const KernelOrigin &origin,
+                                 AttentionOp op) {
+  auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
+  for (auto [phase, stream] :
+       {std::pair<StringRef, GPUStreamAttr>{"decode", schedule.getDecode()},
+        std::pair<StringRef, GPUStreamAttr>{"prefill", schedule.getPrefill()}}) {
+    KernelShape shape(op, stream);
+    std::string name = (prefix + "_" + phase).str();
+    emitWorkListKernel(b, name + "_worklist", phase, origin, op, shape);
+    emitStreamKernel(b, name, phase, origin, op, shape);
+  }
+}
+
+/// Emits the kernels of a checked function, in the order of its operations.
+static void emitKernels(OpBuilder &b, func::FuncOp function) {
+  StringRef name = function.getName();
+  llvm::StringMap<int64_t> uses;
+  // @f_append, then @f_append_1, ...
+  auto nameOf = [&](StringRef what) {
+    int64_t count = uses[what]++;
+    return (name + "_" + what + (count == 0 ? Twine() : "_" + Twine(count))).str();
+  };
+  for (auto [index, op] : llvm::enumerate(function.getBody().front())) {
+    KernelOrigin origin{name, static_cast<int32_t>(index)};
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      emitAttentionKernels(b, nameOf("attention"), origin, attention);
+  }
+}
+
+namespace {
+struct ConvertKVCToKVTilePass final
+    : kvc::impl::ConvertKVCToKVTilePassBase<ConvertKVCToKVTilePass> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+void ConvertKVCToKVTilePass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<func::FuncOp> functions;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    bool hasKVC = false;
+    function.walk([&](Operation *op) { hasKVC |= isa<KVCDialect>(op->getDialect()); });
+    if (!hasKVC)
+      continue;
+    if (failed(checkFunction(function)))
+      return signalPassFailure();
+    functions.push_back(function);
+  }
+  if (functions.empty())
+    return;
+
+  OpBuilder b(&getContext());
+  b.setInsertionPointToEnd(module.getBody());
+  auto kernels = gpu::GPUModuleOp::create(b, module.getLoc(), kKernelModule);
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), b.getUnitAttr());
+  b.setInsertionPointToStart(kernels.getBody());
+  for (func::FuncOp function : functions) {
+    emitKernels(b, function);
+    if (!keepFunctions)
+      function.erase();
+  }
+}

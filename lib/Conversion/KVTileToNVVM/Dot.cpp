@@ -1,0 +1,232 @@
+//===- Dot.cpp - products of tiles and slots by mma.sync ------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands in shared memory are read 16 x 16 elements at once by ldmatrix.x4, whose
+// matrices are always these four 8 x 8 blocks:
+//
+//   0: rows 0-7, columns 0-7     2: rows 0-7, columns 8-15
+//   1: rows 8-15, columns 0-7    3: rows 8-15, columns 8-15
+//
+// so that one lane address serves every operand of a slot; they are the registers of
+// a fragment of A, or of two fragments of B, in one order or another.
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::kvtile;
+
+namespace {
+using Registers = SmallVector<Value, 4>;
+
+/// Reads blocks of a slot.
+class SlotReader {
+public:
+  /// The warp's block begins at `origin` (elements of the stored matrix).
+  SlotReader(KernelBuilder &k, const ThreadPosition &position, SlotType type, Value slot,
+             BlockOffset origin, int64_t originColumnUnit, bool transpose)
+      : k(k), position(position), type(type), slot(slot), origin(origin),
+        isAligned(originColumnUnit % 64 == 0), transpose(transpose) {}
+
+  /// Rows 16 r to 16 r + 15, columns 16 c to 16 c + 15 of the block; with `half` only
+  /// matrices 0 and 1.
+  Registers block(int64_t r, int64_t c, bool half = false);
+  /// Rows 8 r to 8 r + 7, columns 32 c to 32 c + 31: matrix i holds columns 8 i on;
+  /// with `half` only the first two.
+  Registers wideBlock(int64_t r, int64_t c, bool half);
+
+private:
+  /// Address of the row `row` (of this lane) and of chunk `laneChunk` + 2 `pair`.
+  Value address(Value row, Value laneChunk, int64_t rowConstant, int64_t chunk);
+
+  KernelBuilder &k;
+  const ThreadPosition &position;
+  SlotType type;
+  Value slot;
+  BlockOffset origin;
+  bool isAligned; ///< The block begins at a whole swizzle.
+  bool transpose;
+  DenseMap<std::pair<int64_t, int64_t>, Registers> blocks;
+  DenseMap<std::pair<int64_t, int64_t>, Value> bases;
+};
+
+/// An operand of the product, as fragments of the warp's block.
+struct Operand {
+  /// Fragment of A at rows 16 m, columns 16 k.
+  std::function<Registers(int64_t m, int64_t k)> a;
+  /// Fragment of B at rows 16 k, columns 8 n.
+  std::function<Registers(int64_t k, int64_t n)> b;
+};
+} // namespace
+
+Value SlotReader::address(Value row, Value laneChunk, int64_t rowConstant, int64_t chunk) {
+  // `row` is below 16 and what is added to it a multiple of 8, so that row % 8 stays.
+  bool isSwizzled = type.getLayout() == SlotLayout::Swizzled;
+  if (isSwizzled && !isAligned) {
+    Value column = k.add(k.add(k.div(origin.column, 8), laneChunk), chunk);
+    Value from = k.at(k.toShared(emitChunkAddress(k, type, slot, addTo(k, origin.row, row), column)),
+                      rowConstant * type.getRowBytes());
+    return from;
+  }
+  // Within a swizzle of 8 chunks, chunk c lies at c ^ (row % 8): one exclusive or a
+  // multiple of 2 chunks away; whole swizzles, and rows, are constants.
+  int64_t inSwizzle = isSwizzled ? chunk % 8 : 0;
+  int64_t constant = (chunk - inSwizzle) * 16 + rowConstant * type.getRowBytes();
+  Value &base = bases[{inSwizzle, 0}];
+  if (!base) {
+    Value lane = emitChunkAddress(k, type, k.i32(0), row, laneChunk);
+    if (inSwizzle)
+      lane = k.bitXor(lane, k.i32(inSwizzle * 16));
+    if (origin.row)
+      lane = k.add(lane, k.mul(origin.row, type.getRowBytes()));
+    if (origin.column)
+      lane = k.add(lane, k.mul(origin.column, 2));
+    // What a loop does not change is added first.
+    base = k.toShared(k.add(slot, lane));
+  }
+  return k.at(base, constant);
+}
+
+Registers SlotReader::block(int64_t r, int64_t c, bool half) {
+  Registers &found = blocks[{r, c}];
+  if (found.empty()) {
+    Value matrix = k.div(position.lane, 8);
+    Value row = k.add(k.bitAnd(position.lane, 7), k.mul(k.bitAnd(matrix, 1), 8));
+    Value from = address(row, k.div(matrix, 2), r * 16, c * 2);
+    found = k.loadMatrices(from, transpose, half ? 2 : 4);
+  }
+  return found;
+}
+
+Registers SlotReader::wideBlock(int64_t r, int64_t c, bool half) {
+  Registers &found = blocks[{r, c}];
+  if (found.empty()) {
+    // Four chunks a lane: the address takes one exclusive or every 4 chunks.
+    Value from = address(k.bitAnd(position.lane, 7), k.div(position.lane, 8), r * 8, c * 4);
+    found = k.loadMatrices(from, transpose, half ? 2 : 4);
+  }
+  return found;
+}
+
+/// The operand that registers hold: those of the warp's block.
+static Operand getTileOperand(TileType type, ValueRange registers) {
+  Operand operand;
+  operand.a = [=](int64_t m, int64_t kk) {
+    int64_t columns = type.getWarpColumns() / 16;
+    return Registers(registers.slice((m * columns + kk) * 4, 4));
+  };
+  operand.b = [=](int64_t kk, int64_t n) {
+    int64_t columns = type.getWarpColumns() / 8;
+    return Registers(registers.slice((kk * columns + n) * 2, 2));
+  };
+  return operand;
+}
+
+static Operand getOperandA(SlotReader &reader, bool isTransposed) {
+  Operand operand;
+  operand.a = [&reader, isTransposed](int64_t m, int64_t kk) -> Registers {
+    if (!isTransposed)
+      return reader.block(m, kk);
+    Registers r = reader.block(kk, m);
+    return {r[0], r[2], r[1], r[3]};
+  };
+  return operand;
+}
+
+/// `n` and `steps`: fragments of the warp's block along N and K.
+static Operand getOperandB(SlotReader &reader, bool isTransposed, int64_t columns,
+                           int64_t steps) {
+  Operand operand;
+  operand.b = [=, &reader](int64_t kk, int64_t n) -> Registers {
+    if (!isTransposed) {
+      bool isLast = n == columns - 1 && n % 2 == 0;
+      Registers r = reader.block(kk, n / 2, /*half=*/isLast);
+      return n % 2 == 0 ? Registers{r[0], r[1]} : Registers{r[2], r[3]};
+    }
+    if (columns % 2 != 0) {
+      Registers r = reader.wideBlock(n, kk / 2, /*half=*/kk == steps - 1 && kk % 2 == 0);
+      return kk % 2 == 0 ? Registers{r[0], r[1]} : Registers{r[2], r[3]};
+    }
+    Registers r = reader.block(n / 2, kk);
+    return n % 2 == 0 ? Registers{r[0], r[2]} : Registers{r[1], r[3]};
+  };
+  return operand;
+}
+
+namespace {
+struct LowerDot final : Lowering<DotOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(DotOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    ThreadPosition position(k);
+    TileType result = op.getResult().getType();
+    LayoutAttr layout = result.getLayout();
+    auto tileA = dyn_cast<TileType>(op.getA().getType());
+    auto tileB = dyn_cast<TileType>(op.getB().getType());
+    auto slotA = dyn_cast<SlotType>(op.getA().getType());
+    auto slotB = dyn_cast<SlotType>(op.getB().getType());
+
+    // K, and how the warps cut it.
+    int64_t sizeK = tileA ? tileA.getColumns() : op.getTransposeA() ? slotA.getRows()
+                                                                    : slotA.getColumns();
+    LayoutAttr cut = tileA ? tileA.getLayout() : tileB ? tileB.getLayout() : LayoutAttr();
+    int64_t cutsK = tileA ? cut.getWarpColumns() : tileB ? cut.getWarpRows() : 1;
+    int64_t warpK = sizeK / cutsK;
+    if (warpK % 16 != 0)
+      return op.emitOpError("expected each warp to take a multiple of 16 of K, got ") << warpK;
+    Value offsetK = cutsK > 1 ? k.mul(k.rem(position.warp, cutsK), warpK) : Value();
+    BlockOffset offset = emitBlockOffset(k, position, layout, result.getWarpRows(),
+                                         result.getWarpColumns());
+
+    int64_t rows = result.getWarpRows() / 16, columns = result.getWarpColumns() / 8;
+    std::optional<SlotReader> readerA, readerB;
+    Operand a, b;
+    if (tileA) {
+      a = getTileOperand(tileA, adaptor.getA());
+    } else {
+      bool isTransposed = op.getTransposeA();
+      BlockOffset origin{offset.row, offsetK};
+      if (isTransposed)
+        std::swap(origin.row, origin.column);
+      readerA.emplace(k, position, slotA, adaptor.getA()[0], origin,
+                      origin.column ? (isTransposed ? result.getWarpRows() : warpK) : 0,
+                      isTransposed);
+      a = getOperandA(*readerA, isTransposed);
+    }
+    if (tileB) {
+      b = getTileOperand(tileB, adaptor.getB());
+    } else {
+      bool isTransposed = op.getTransposeB();
+      BlockOffset origin{offsetK, offset.column};
+      if (isTransposed)
+        std::swap(origin.row, origin.column);
+      readerB.emplace(k, position, slotB, adaptor.getB()[0], origin,
+                      origin.column ? (isTransposed ? warpK : result.getWarpColumns()) : 0,
+                      /*transpose=*/!isTransposed);
+      b = getOperandB(*readerB, isTransposed, columns, warpK / 16);
+    }
+
+    Type element = tileA ? tileA.getElementType() : slotA.getElementType();
+    SmallVector<Value> sums(adaptor.getAcc());
+    for (int64_t kk = 0; kk < warpK / 16; ++kk)
+      for (int64_t m = 0; m < rows; ++m) {
+        Registers fragmentA = a.a(m, kk);
+        for (int64_t n = 0; n < columns; ++n) {
+          auto sum = MutableArrayRef(sums).slice((m * columns + n) * 4, 4);
+          llvm::copy(k.multiply(fragmentA, b.b(kk, n), sum, element), sum.begin());
+        }
+      }
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+} // namespace
+
+void kvtile::populateDotPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<LowerDot>(converter, patterns.getContext());
+}

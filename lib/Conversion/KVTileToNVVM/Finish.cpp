@@ -1,0 +1,319 @@
+//===- Finish.cpp - from the warps' sums to rows of the output ------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::kvtile;
+
+using Predicate = KernelBuilder::Predicate;
+
+namespace {
+/// A pair of columns of one row, merged.
+struct MergedPair {
+  Value max;           ///< Base 2; -inf if there is none.
+  Value sum;
+  Value first, second; ///< Not divided yet.
+};
+
+/// Emits one kvtile.finish.
+class Finish {
+public:
+  Finish(KernelBuilder &k, FinishOp op, FinishOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor)
+      : k(k), op(op), form(op.getForm()), tile(op.getAcc().getType()), position(k),
+        item(unpackItem(adaptor.getItem())), output(adaptor.getOutput()),
+        kvHead(adaptor.getKvHead()[0]), firstRow(adaptor.getFirstRow()[0]),
+        partOutput(adaptor.getPartOutput()[0]), partStats(adaptor.getPartStats()[0]),
+        acc(adaptor.getAcc()), max(adaptor.getMax()), sum(adaptor.getSum()),
+        warps(getThreads(op) / kWarpSize) {
+    if (op.getLse())
+      lse.emplace(adaptor.getLse());
+    if (op.getSinks())
+      sinks.emplace(adaptor.getSinks());
+    isFinal = k.compare(Predicate::slt, item.part, k.i32(0));
+    queryHeads = op.getOutput().getType().getHeads();
+  }
+
+  void emit();
+
+private:
+  bool isTransposed() const { return form == StreamForm::TokensM; }
+  int64_t rows() const { return isTransposed() ? tile.getColumns() : tile.getRows(); }
+
+  /// Stores two columns of a row, which exists; `isFirst`: it also stores what there is
+  /// once a row. `pair.max` and `pair.sum` do not hold the sink.
+  void storePair(const QueryRow &row, Value column, Value isFirst, const MergedPair &pair);
+  void storeFinal(const QueryRow &row, Value column, Value isFirst, const MergedPair &pair);
+  void storePart(const QueryRow &row, Value column, Value isFirst, const MergedPair &pair);
+
+  // Warps that split the keys: through shared memory, in the place of the ring.
+  void emitMergedWarps();
+  void storeWarp();
+  MergedPair mergeWarps(Value row, Value column);
+  /// Bytes from one row to the next: rows of a warp's stores on different banks.
+  int64_t rowBytes() const { return width() * 4 + (isTransposed() ? 16 : 32); }
+  int64_t width() const { return isTransposed() ? tile.getRows() : tile.getColumns(); }
+  int64_t statsOffset() const { return warps * rows() * rowBytes(); }
+
+  // Warps that hold whole rows or columns: from registers.
+  void emitRegisters();
+  SmallVector<Value> reduceSums();
+
+  KernelBuilder &k;
+  FinishOp op;
+  StreamForm form;
+  TileType tile;
+  ThreadPosition position;
+  WorkItemValues item;
+  RowsValues output;
+  std::optional<RowsValues> lse;
+  std::optional<HeadsValues> sinks;
+  Value kvHead, firstRow, partOutput, partStats, isFinal;
+  ValueRange acc, max, sum;
+  int64_t warps, queryHeads;
+};
+} // namespace
+
+void Finish::storeFinal(const QueryRow &row, Value column, Value isFirst,
+                        const MergedPair &pair) {
+  Value total = pair.sum, first = pair.first, second = pair.second, max = pair.max;
+  if (sinks) {
+    // A logit without a value; a partial result has none: it counts once.
+    Value offset = k.mul(k.toI64(row.head), sinks->stride);
+    Value sink = k.mulF(k.loadInvariant(k.f32Type(), k.element(sinks->data, offset, 4), 4),
+                        k.f32(kLog2E));
+    max = k.maxF(pair.max, sink);
+    Value reference = emitFiniteMax(k, max);
+    Value factor = k.exp2(k.subF(pair.max, reference));
+    total = k.addF(k.mulF(total, factor), k.exp2(k.subF(sink, reference)));
+    first = k.mulF(first, factor);
+    second = k.mulF(second, factor);
+  }
+  // A query that sees no key and has no sink: sum 0, output 0.
+  Value zero = k.f32(0.0);
+  Value isEmpty = k.compareF(arith::CmpFPredicate::OEQ, total, zero);
+  Value inverse = k.select(isEmpty, zero, k.reciprocal(total));
+  first = k.mulF(first, inverse);
+  second = k.mulF(second, inverse);
+  Type element = op.getOutput().getType().getElementType();
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  Value address = k.at(output.address(k, row.token, row.head, bytes),
+                       k.mul(k.toI64(column), bytes));
+  k.store(element.isF32() ? k.pair(first, second) : k.packPair(first, second, element), address,
+          2 * bytes);
+  if (!lse)
+    return;
+  k.guarded(isFirst, [&] {
+    // The logarithm of a sum of 0 is -inf.
+    Value value = k.mulF(k.addF(emitFiniteMax(k, max), k.log2(total)), k.f32(kLn2));
+    k.store(value, lse->address(k, row.token, row.head, 4), 4);
+  });
+}
+
+void Finish::storePart(const QueryRow &row, Value column, Value isFirst,
+                       const MergedPair &pair) {
+  Value part = k.add(k.mul(k.toI64(item.part), op.getQueryTokens()), k.toI64(row.inItem));
+  Value partRow = k.add(k.mul(part, queryHeads), k.toI64(row.head));
+  Value offset = k.add(k.mul(partRow, op.getWidth()), k.toI64(column));
+  k.store(k.pair(pair.first, pair.second), k.element(partOutput, offset, 4), 8);
+  k.guarded(isFirst, [&] {
+    k.store(k.pair(pair.max, pair.sum), k.element(partStats, partRow, 8), 8);
+  });
+}
+
+void Finish::storePair(const QueryRow &row, Value column, Value isFirst,
+                       const MergedPair &pair) {
+  auto branch = scf::IfOp::create(k.b, k.loc, isFinal, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(k.b);
+  k.b.setInsertionPointToStart(branch.thenBlock());
+  storeFinal(row, column, isFirst, pair);
+  k.b.setInsertionPointToStart(branch.elseBlock());
+  storePart(row, column, isFirst, pair);
+}
+
+//===----------------------------------------------------------------------===//
+// Warps that split the keys
+//===----------------------------------------------------------------------===//
+
+void Finish::storeWarp() {
+  AccumulatorIndex index(tile);
+  Value warpRow = k.mul(position.warp, rows());
+  // The sums are each thread's: of the lanes that share a line.
+  static constexpr int64_t kOfColumn[] = {4, 8, 16}, kOfRow[] = {1, 2};
+  ArrayRef<int64_t> lanes = isTransposed() ? ArrayRef(kOfColumn) : ArrayRef(kOfRow);
+  Value isLeader = k.compare(Predicate::eq, isTransposed() ? position.group : position.quarter,
+                             k.i32(0));
+  Value base = k.sharedBase();
+  for (size_t line = 0; line < sum.size(); ++line) {
+    Value total = sum[line];
+    for (int64_t lane : lanes)
+      total = k.addF(total, k.shuffleXor(total, lane));
+    Value inTile = isTransposed()
+                       ? k.add(k.mul(position.quarter, 2), line / 2 * 8 + line % 2)
+                       : k.add(position.group, line / 2 * 16 + line % 2 * 8);
+    Value row = k.add(warpRow, inTile);
+    k.guarded(isLeader, [&] {
+      Value stats = k.add(k.add(base, statsOffset()), k.mul(row, 8));
+      k.store(k.pair(max[line], total), k.toShared(stats), 8);
+    });
+    Value rowBase = k.add(base, k.mul(row, rowBytes()));
+    if (isTransposed()) {
+      // Value columns are rows of the tile.
+      Value to = k.toShared(k.add(rowBase, k.mul(position.group, 4)));
+      for (int64_t r = 0; r < index.rows; ++r)
+        for (int64_t half = 0; half < 2; ++half)
+          k.store(acc[index.registerOf(r, line / 2, half, line % 2)],
+                  k.at(to, (r * 16 + half * 8) * 4), 4);
+      continue;
+    }
+    Value to = k.toShared(k.add(rowBase, k.mul(position.quarter, 8)));
+    for (int64_t c = 0; c < index.columns; ++c) {
+      int64_t first = index.registerOf(line / 2, c, line % 2, 0);
+      k.store(k.pair(acc[first], acc[first + 1]), k.at(to, c * 32), 8);
+    }
+  }
+}
+
+MergedPair Finish::mergeWarps(Value row, Value column) {
+  Value base = k.sharedBase();
+  Value stats = k.toShared(k.add(k.add(base, statsOffset()), k.mul(row, 8)));
+  Value results = k.toShared(k.add(k.add(base, k.mul(row, rowBytes())), k.mul(column, 4)));
+  MergedPair merged;
+  SmallVector<Value> ofWarp;
+  for (int64_t warp = 0; warp < warps; ++warp) {
+    ofWarp.push_back(k.load(k.pairType(), k.at(stats, warp * rows() * 8), 8));
+    Value own = k.first(ofWarp.back());
+    merged.max = warp == 0 ? own : k.maxF(merged.max, own);
+  }
+  Value reference = emitFiniteMax(k, merged.max);
+  merged.sum = merged.first = merged.second = k.f32(0.0);
+  for (int64_t warp = 0; warp < warps; ++warp) {
+    Value factor = k.exp2(k.subF(k.first(ofWarp[warp]), reference));
+    Value result = k.load(k.pairType(), k.at(results, warp * rows() * rowBytes()), 8);
+    merged.sum = k.addF(merged.sum, k.mulF(k.second(ofWarp[warp]), factor));
+    merged.first = k.addF(merged.first, k.mulF(k.first(result), factor));
+    merged.second = k.addF(merged.second, k.mulF(k.second(result), factor));
+  }
+  return merged;
+}
+
+void Finish::emitMergedWarps() {
+  // No warp may still read a tile. (No copy is under way: each was awaited by the loop
+  // that read it.)
+  k.barrier();
+  storeWarp();
+  k.barrier();
+  int64_t pairs = op.getWidth() / 2;
+  auto loop = scf::ForOp::create(k.b, k.loc, position.thread, k.i32(rows() * pairs),
+                                 k.i32(warps * kWarpSize));
+  k.b.setInsertionPointToStart(loop.getBody());
+  Value row = k.div(loop.getInductionVar(), pairs);
+  Value pair = k.sub(loop.getInductionVar(), k.mul(row, pairs));
+  QueryRow query = emitQueryRow(k, item, kvHead, k.add(firstRow, row), op.getGroup());
+  k.guarded(query.exists, [&] {
+    Value column = k.mul(pair, 2);
+    storePair(query, column, k.compare(Predicate::eq, pair, k.i32(0)), mergeWarps(row, column));
+  });
+  k.b.setInsertionPointAfter(loop);
+  // The next item fills the ring again.
+  k.barrier();
+}
+
+//===----------------------------------------------------------------------===//
+// Warps that hold whole rows or columns
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Finish::reduceSums() {
+  SmallVector<Value> totals;
+  for (Value own : sum) {
+    Value total = own;
+    for (int64_t lane : {1, 2})
+      total = k.addF(total, k.shuffleXor(total, lane));
+    totals.push_back(total);
+  }
+  if (form != StreamForm::Columns)
+    return totals;
+  // Each warp has summed its own keys.
+  Value base = k.add(k.sharedBase(), op.getExchange());
+  auto rowOf = [](int64_t line) { return line / 2 * 16 + line % 2 * 8; };
+  Value own = k.toShared(
+      k.add(base, k.mul(k.add(k.mul(position.warp, rows()), position.group), 4)));
+  k.barrier();
+  k.guarded(k.compare(Predicate::eq, position.quarter, k.i32(0)), [&] {
+    for (auto [line, total] : llvm::enumerate(totals))
+      k.store(total, k.at(own, rowOf(line) * 4), 4);
+  });
+  k.barrier();
+  Value all = k.toShared(k.add(base, k.mul(position.group, 4)));
+  for (auto [line, total] : llvm::enumerate(totals)) {
+    total = k.f32(0.0);
+    for (int64_t warp = 0; warp < warps; ++warp)
+      total = k.addF(total, k.load(k.f32Type(),
+                                   k.at(all, (warp * rows() + rowOf(line)) * 4), 4));
+  }
+  return totals;
+}
+
+void Finish::emitRegisters() {
+  AccumulatorIndex index(tile);
+  SmallVector<Value> totals = reduceSums();
+  BlockOffset offset = emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(),
+                                       tile.getWarpColumns());
+  Value row = k.add(firstRow, addTo(k, offset.row, position.group));
+  Value column = addTo(k, offset.column, k.mul(position.quarter, 2));
+  for (size_t line = 0; line < totals.size(); ++line) {
+    QueryRow query = emitQueryRow(k, item, kvHead, k.add(row, line / 2 * 16 + line % 2 * 8),
+                                  op.getGroup());
+    k.guarded(query.exists, [&] {
+      auto branch = scf::IfOp::create(k.b, k.loc, isFinal, /*withElseRegion=*/true);
+      for (bool final : {true, false}) {
+        OpBuilder::InsertionGuard guard(k.b);
+        k.b.setInsertionPointToStart(final ? branch.thenBlock() : branch.elseBlock());
+        for (int64_t c = 0; c < index.columns; ++c) {
+          int64_t first = index.registerOf(line / 2, c, line % 2, 0);
+          MergedPair pair{max[line], totals[line], acc[first], acc[first + 1]};
+          Value at = k.add(column, c * 8);
+          Value isFirst = k.compare(Predicate::eq, at, k.i32(0));
+          auto store = [&] {
+            final ? storeFinal(query, at, isFirst, pair) : storePart(query, at, isFirst, pair);
+          };
+          // Columns past the width are padding.
+          if (tile.getColumns() > static_cast<int64_t>(op.getWidth()))
+            k.guarded(k.compare(Predicate::slt, at, k.i32(op.getWidth())), store);
+          else
+            store();
+        }
+      }
+    });
+  }
+  // The next item writes the slots of the query and of the exchange again.
+  k.barrier();
+}
+
+void Finish::emit() {
+  if (form == StreamForm::HeadsM || form == StreamForm::TokensM)
+    emitMergedWarps();
+  else
+    emitRegisters();
+}
+
+namespace {
+struct LowerFinish final : Lowering<FinishOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(FinishOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    Finish(k, op, adaptor).emit();
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void kvtile::populateFinishPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<LowerFinish>(converter, patterns.getContext());
+}

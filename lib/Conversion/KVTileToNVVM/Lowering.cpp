@@ -1,0 +1,73 @@
+//===- Lowering.cpp - what the lowerings of kvtile share ------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+
+namespace kvc::kvtile {
+
+WorkItemValues unpackItem(ValueRange v) {
+  return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]};
+}
+
+SmallVector<Value> packItem(const WorkItemValues &item) {
+  return {item.sequence, item.queryBegin, item.queryCount, item.queryPos,
+          item.kvBegin,  item.kvEnd,      item.kvLen,      item.part,
+          item.partCount, item.firstPart, item.firstPage};
+}
+
+QueryRow emitQueryRow(KernelBuilder &k, const WorkItemValues &item, Value kvHead, Value row,
+                      int64_t group) {
+  QueryRow result;
+  result.exists =
+      k.compare(KernelBuilder::Predicate::slt, row, k.mul(item.queryCount, group));
+  Value safe = k.select(result.exists, row, k.i32(0));
+  result.inItem = k.div(safe, group);
+  result.token = k.add(item.queryBegin, result.inItem);
+  result.head = k.add(k.mul(kvHead, group), k.sub(safe, k.mul(result.inItem, group)));
+  result.position = k.add(item.queryPos, result.inItem);
+  return result;
+}
+
+int64_t getThreads(Operation *op) {
+  // The kernel has been converted before what is in it.
+  auto kernel = op->getParentOfType<LLVM::LLVMFuncOp>();
+  return kernel->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName())[0];
+}
+
+BlockOffset emitBlockOffset(KernelBuilder &k, const ThreadPosition &position, LayoutAttr layout,
+                            int64_t warpRows, int64_t warpColumns) {
+  BlockOffset offset;
+  if (layout.getWarpRows() > 1) {
+    Value block = k.div(position.warp, layout.getWarpColumns());
+    offset.row = k.mul(block, warpRows);
+  }
+  if (layout.getWarpColumns() > 1) {
+    Value block = position.warp;
+    if (layout.getWarpRows() > 1)
+      block = k.rem(block, layout.getWarpColumns());
+    offset.column = k.mul(block, warpColumns);
+  }
+  return offset;
+}
+
+Value addTo(KernelBuilder &k, Value lhs, Value rhs) { return lhs ? k.add(lhs, rhs) : rhs; }
+
+Value emitChunkAddress(KernelBuilder &k, SlotType type, Value slot, Value row, Value chunk) {
+  if (type.getLayout() == SlotLayout::Swizzled)
+    chunk = k.bitXor(chunk, k.bitAnd(row, 7));
+  return k.add(slot, k.add(k.mul(row, type.getRowBytes()), k.mul(chunk, 16)));
+}
+
+Value emitFiniteMax(KernelBuilder &k, Value max) {
+  // -inf - -inf would be NaN; with 0, exp2 of a score of -inf is 0 as it should.
+  Value isNone = k.compareF(arith::CmpFPredicate::OEQ, max, k.minusInfinity());
+  return k.select(isNone, k.f32(0.0), max);
+}
+
+} // namespace kvc::kvtile

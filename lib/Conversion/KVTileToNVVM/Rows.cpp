@@ -1,0 +1,151 @@
+//===- Rows.cpp - work items and query rows -------------------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::kvtile;
+
+using Predicate = KernelBuilder::Predicate;
+
+namespace {
+struct LowerWorkItem final : Lowering<WorkItemOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(WorkItemOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    WorkItemValues item = emitLoadWorkItem(rewriter, op.getLoc(), adaptor.getItems()[0],
+                                           adaptor.getIndex()[0]);
+    rewriter.replaceOpWithMultiple(op, {packItem(item)});
+    return success();
+  }
+};
+
+struct LowerTileRange final : Lowering<TileRangeOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(TileRangeOp op, Adaptor adaptor,
+                                Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    WorkItemValues item = unpackItem(adaptor.getItem());
+    Value begin = k.div(item.kvBegin, op.getKeys());
+    Value end = k.div(k.add(item.kvEnd, op.getKeys() - 1), op.getKeys());
+    rewriter.replaceOp(op, ValueRange{begin, end});
+    return success();
+  }
+};
+
+struct LowerRowBlock final : Lowering<RowBlockOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(RowBlockOp op, Adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    Value block = k.blockIdX();
+    Value row = op.getBlocks() == 1 ? k.i32(0)
+                                    : k.mul(k.rem(block, op.getBlocks()), op.getRows());
+    rewriter.replaceOp(op, ValueRange{k.div(block, op.getBlocks()), row});
+    return success();
+  }
+};
+
+/// Loads two neighbouring 16-bit columns of a row, or zeros.
+class PairLoader {
+public:
+  PairLoader(KernelBuilder &k, const RowsValues &rows, const QueryRow &row, int64_t width)
+      : k(k), row(row), width(width), base(rows.address(k, row.token, row.head, 2)) {}
+
+  /// The pair at `column` + `constant`, where `column` (i32, below 8) is even. What
+  /// does not exist is read from where something is, and dropped.
+  Value load(Value column, int64_t constant) {
+    if (constant >= width)
+      return k.i32(0);
+    Value exists = row.exists, offset = k.add(column, constant);
+    if (constant + 8 > width) {
+      Value isColumn = k.compare(Predicate::slt, offset, k.i32(width));
+      exists = arith::AndIOp::create(k.b, k.loc, exists, isColumn);
+      offset = k.select(isColumn, offset, k.i32(0));
+      Value address = k.at(base, k.mul(k.toI64(offset), 2));
+      return k.select(exists, k.load(k.i32Type(), address, 4), k.i32(0));
+    }
+    Value address = k.at(k.at(base, k.mul(k.toI64(column), 2)), constant * 2);
+    return k.select(exists, k.load(k.i32Type(), address, 4), k.i32(0));
+  }
+
+private:
+  KernelBuilder &k;
+  const QueryRow &row;
+  int64_t width;
+  Value base;
+};
+
+struct LowerLoadRows final : Lowering<LoadRowsOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(LoadRowsOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    ThreadPosition position(k);
+    TileType tile = op.getTile().getType();
+    WorkItemValues item = unpackItem(adaptor.getItem());
+    RowsValues source(adaptor.getSource());
+    int64_t width = op.getSource().getType().getWidth();
+    bool isA = tile.getLayout().getAtom() == Atom::MmaA;
+    int64_t rowAtoms = isA ? tile.getWarpRows() / 8 : tile.getWarpColumns() / 8; // of 8 rows
+    int64_t steps = (isA ? tile.getWarpColumns() : tile.getWarpRows()) / 16;
+    BlockOffset offset = emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(),
+                                         tile.getWarpColumns());
+    Value first = addTo(k, isA ? offset.row : offset.column, adaptor.getFirstRow()[0]);
+    Value column = k.mul(position.quarter, 2);
+    SmallVector<Value> registers(tile.getNumRegisters());
+    for (int64_t atom = 0; atom < rowAtoms; ++atom) {
+      Value row = k.add(k.add(first, position.group), atom * 8);
+      QueryRow query =
+          emitQueryRow(k, item, adaptor.getKvHead()[0], row, op.getGroup());
+      PairLoader loader(k, source, query, width);
+      for (int64_t step = 0; step < steps; ++step)
+        for (int64_t half = 0; half < 2; ++half) {
+          // mma_a: registers (columns half) * 2 + (rows half); mma_b: (columns half).
+          int64_t index = isA ? ((atom / 2) * steps + step) * 4 + half * 2 + atom % 2
+                              : (step * rowAtoms + atom) * 2 + half;
+          registers[index] = loader.load(column, step * 16 + half * 8);
+        }
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct LowerStageRows final : Lowering<StageRowsOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(StageRowsOp op, Adaptor adaptor,
+                                Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    SlotType slot = op.getSlot().getType();
+    WorkItemValues item = unpackItem(adaptor.getItem());
+    RowsValues source(adaptor.getSource());
+    int64_t width = op.getSource().getType().getWidth(), pairs = slot.getColumns() / 2;
+    // A thread takes one pair of columns at a time.
+    auto loop = scf::ForOp::create(rewriter, op.getLoc(), k.threadId(),
+                                   k.i32(slot.getRows() * pairs), k.i32(getThreads(op)));
+    rewriter.setInsertionPointToStart(loop.getBody());
+    Value row = k.div(loop.getInductionVar(), pairs);
+    Value pair = k.rem(loop.getInductionVar(), pairs);
+    QueryRow query = emitQueryRow(k, item, adaptor.getKvHead()[0],
+                                  k.add(adaptor.getFirstRow()[0], row), op.getGroup());
+    Value isColumn = k.compare(Predicate::slt, pair, k.i32(width / 2));
+    Value exists = arith::AndIOp::create(rewriter, op.getLoc(), query.exists, isColumn);
+    Value base = source.address(k, query.token, query.head, 2);
+    Value from = k.element(base, k.select(isColumn, pair, k.i32(0)), 4);
+    Value loaded = k.select(exists, k.load(k.i32Type(), from, 4), k.i32(0));
+    Value address = emitChunkAddress(k, slot, adaptor.getSlot()[0], row, k.div(pair, 4));
+    k.store(loaded, k.at(k.toShared(address), k.mul(k.bitAnd(pair, 3), 4)), 4);
+    rewriter.setInsertionPointAfter(loop);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void kvtile::populateRowPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<LowerWorkItem, LowerTileRange, LowerRowBlock, LowerLoadRows, LowerStageRows>(
+      converter, patterns.getContext());
+}

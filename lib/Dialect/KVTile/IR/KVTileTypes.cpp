@@ -1,0 +1,267 @@
+//===- KVTileTypes.cpp - layouts and types of the kvtile dialect ----------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVTile/IR/KVTile.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kvc::kvtile {
+
+/// Rows and columns of an atom, and its registers.
+static std::array<int64_t, 3> getAtomShape(Atom atom) {
+  switch (atom) {
+  case Atom::MmaA:
+    return {16, 16, 4};
+  case Atom::MmaB:
+    return {16, 8, 2};
+  case Atom::MmaC:
+    return {16, 8, 4};
+  }
+  llvm_unreachable("all atoms are listed");
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, Atom,
+                                 int64_t warpRows, int64_t warpColumns) {
+  for (int64_t extent : {warpRows, warpColumns})
+    if (extent < 1 || extent > 32)
+      return emitError() << "expected 1 to 32 blocks along each axis, got " << extent;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tile, vec
+//===----------------------------------------------------------------------===//
+
+/// Parses `16x64xf32`: exactly `rank` numbers, then a type.
+static ParseResult parseShape(AsmParser &parser, size_t rank, SmallVectorImpl<int64_t> &shape,
+                              Type &elementType) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(elementType))
+    return failure();
+  if (shape.size() != rank)
+    return parser.emitError(loc, "expected ") << rank << " numbers and an element type, got "
+                                              << shape.size() << " numbers";
+  return success();
+}
+
+Type TileType::parse(AsmParser &parser) {
+  SmallVector<int64_t, 2> shape;
+  Type elementType;
+  LayoutAttr layout;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parseShape(parser, 2, shape, elementType))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) && parser.parseAttribute(layout))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<TileType>(loc, parser.getContext(), shape[0], shape[1], elementType,
+                                     layout);
+}
+
+void TileType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType();
+  if (getLayout())
+    printer << ", " << getLayout();
+  printer << ">";
+}
+
+LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
+                               int64_t columns, Type elementType, LayoutAttr layout) {
+  if (!isa<Float32Type, Float16Type, BFloat16Type>(elementType))
+    return emitError() << "expected a tile of f32, f16 or bf16, got " << elementType;
+  if (rows < 1 || columns < 1 || rows > 4096 || columns > 4096)
+    return emitError() << "expected 1 to 4096 rows and columns, got " << rows << "x" << columns;
+  if (!layout)
+    return success();
+  auto [atomRows, atomColumns, registers] = getAtomShape(layout.getAtom());
+  if (rows % (atomRows * layout.getWarpRows()) != 0 ||
+      columns % (atomColumns * layout.getWarpColumns()) != 0)
+    return emitError() << "expected whole atoms of " << atomRows << "x" << atomColumns
+                       << " in each of " << layout.getWarpRows() << "x"
+                       << layout.getWarpColumns() << " blocks, got " << rows << "x" << columns
+                       << " elements";
+  if (elementType.isF32() != (layout.getAtom() == Atom::MmaC))
+    return emitError() << "expected " << (elementType.isF32() ? "mma_c" : "mma_a or mma_b")
+                       << " for elements of " << elementType << ", got "
+                       << stringifyAtom(layout.getAtom());
+  return success();
+}
+
+int64_t TileType::getWarpRows() const { return getRows() / getLayout().getWarpRows(); }
+int64_t TileType::getWarpColumns() const { return getColumns() / getLayout().getWarpColumns(); }
+
+int64_t TileType::getNumRegisters() const {
+  auto [rows, columns, registers] = getAtomShape(getLayout().getAtom());
+  return (getWarpRows() / rows) * (getWarpColumns() / columns) * registers;
+}
+
+LogicalResult VecType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t size,
+                              int64_t axis, LayoutAttr layout) {
+  if (axis != 0 && axis != 1)
+    return emitError() << "expected axis 0 (rows) or 1 (columns), got " << axis;
+  if (size < 1 || size > 4096)
+    return emitError() << "expected 1 to 4096 values, got " << size;
+  if (!layout)
+    return success();
+  if (layout.getAtom() != Atom::MmaC)
+    return emitError() << "expected the layout of a tile of mma_c, got "
+                       << stringifyAtom(layout.getAtom());
+  int64_t unit = axis == 0 ? 16 * layout.getWarpRows() : 8 * layout.getWarpColumns();
+  if (size % unit != 0)
+    return emitError() << "expected a multiple of " << unit << " values, got " << size;
+  return success();
+}
+
+int64_t VecType::getNumRegisters() const {
+  // Two rows of each 16, or two columns of each 8.
+  return getAxis() == 0 ? getSize() / getLayout().getWarpRows() / 8
+                        : getSize() / getLayout().getWarpColumns() / 4;
+}
+
+//===----------------------------------------------------------------------===//
+// Slot
+//===----------------------------------------------------------------------===//
+
+Type SlotType::parse(AsmParser &parser) {
+  SmallVector<int64_t, 2> shape;
+  Type elementType;
+  SlotLayout layout = SlotLayout::Unassigned;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parseShape(parser, 2, shape, elementType))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef word;
+    SMLoc wordLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&word))
+      return {};
+    std::optional<SlotLayout> parsed = symbolizeSlotLayout(word);
+    if (!parsed) {
+      parser.emitError(wordLoc, "expected swizzled or padded, got '") << word << "'";
+      return {};
+    }
+    layout = *parsed;
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<SlotType>(loc, parser.getContext(), shape[0], shape[1], elementType,
+                                     layout);
+}
+
+void SlotType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType();
+  if (getLayout() != SlotLayout::Unassigned)
+    printer << ", " << stringifySlotLayout(getLayout());
+  printer << ">";
+}
+
+static bool hasWholeSwizzles(int64_t columns) { return columns % 64 == 0; }
+
+LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
+                               int64_t columns, Type elementType, SlotLayout layout) {
+  if (!isa<Float16Type, BFloat16Type>(elementType))
+    return emitError() << "expected a slot of f16 or bf16, got " << elementType;
+  if (rows < 1 || rows > 4096)
+    return emitError() << "expected 1 to 4096 rows, got " << rows;
+  if (columns < 16 || columns > 4096 || columns % 16 != 0)
+    return emitError() << "expected columns to be a multiple of 16 up to 4096, got " << columns;
+  if (layout == SlotLayout::Swizzled && !hasWholeSwizzles(columns))
+    return emitError() << "expected a multiple of 64 columns to swizzle, got " << columns;
+  return success();
+}
+
+SlotLayout SlotType::chooseLayout() const {
+  return hasWholeSwizzles(getColumns()) ? SlotLayout::Swizzled : SlotLayout::Padded;
+}
+
+int64_t SlotType::getRowBytes() const {
+  // An even number of chunks and one more is odd.
+  return (getChunks() + (hasWholeSwizzles(getColumns()) ? 0 : 1)) * 16;
+}
+
+//===----------------------------------------------------------------------===//
+// Pages, rows
+//===----------------------------------------------------------------------===//
+
+Type PagesType::parse(AsmParser &parser) {
+  int64_t pageSize = 0;
+  SmallVector<int64_t, 2> shape;
+  Type elementType;
+  if (parser.parseLess() || parser.parseInteger(pageSize) || parser.parseComma() ||
+      parseShape(parser, 2, shape, elementType) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), pageSize, shape[0], shape[1], elementType);
+}
+
+void PagesType::print(AsmPrinter &printer) const {
+  printer << "<" << getPageSize() << ", " << getHeads() << "x" << getWidth() << "x"
+          << getElementType() << ">";
+}
+
+Type RowsType::parse(AsmParser &parser) {
+  SmallVector<int64_t, 2> shape;
+  Type elementType;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseGreater())
+    return {};
+  if (shape.empty() || shape.size() > 2) {
+    parser.emitError(loc, "expected heads, or heads x width, and an element type");
+    return {};
+  }
+  return get(parser.getContext(), shape[0], shape.size() == 2 ? shape[1] : 0, elementType);
+}
+
+void RowsType::print(AsmPrinter &printer) const {
+  printer << "<" << getHeads() << "x";
+  if (getWidth() != 0)
+    printer << getWidth() << "x";
+  printer << getElementType() << ">";
+}
+
+Type HeadsType::parse(AsmParser &parser) {
+  SmallVector<int64_t, 1> shape;
+  Type elementType;
+  if (parser.parseLess() || parseShape(parser, 1, shape, elementType) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape[0], elementType);
+}
+
+void HeadsType::print(AsmPrinter &printer) const {
+  printer << "<" << getHeads() << "x" << getElementType() << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+int64_t CopyPlan::chooseLanes(int64_t chunks) {
+  // A power of two that divides the chunks; 8 threads read 128 bytes at once, and
+  // with fewer threads a row fewer addresses are computed.
+  int64_t lanes = 1;
+  while (lanes < 8 && chunks % (2 * lanes) == 0)
+    lanes *= 2;
+  return lanes;
+}
+
+CopyPlan CopyPlan::get(int64_t keys, int64_t lanes, int64_t threads, int64_t pageSize) {
+  CopyPlan plan;
+  plan.lanes = lanes;
+  plan.chunksPerLane = 0; // by the slot
+  plan.rowsPerPass = threads / lanes;
+  plan.passes = llvm::divideCeil(keys, plan.rowsPerPass);
+  plan.sharesPages = keys % plan.rowsPerPass == 0 && pageSize % plan.rowsPerPass == 0 &&
+                     (keys % pageSize == 0 || pageSize % keys == 0);
+  plan.passesPerPage =
+      plan.sharesPages ? std::min(pageSize, keys) / plan.rowsPerPass : 1;
+  plan.pageIds = plan.passes / plan.passesPerPage;
+  return plan;
+}
+
+} // namespace kvc::kvtile

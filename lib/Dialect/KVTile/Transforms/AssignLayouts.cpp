@@ -1,0 +1,127 @@
+//===- AssignLayouts.cpp - layouts of tiles and slots ---------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVTile/Transforms/Passes.h"
+
+#define DEBUG_TYPE "kvtile-assign-layouts"
+
+namespace kvc::kvtile {
+#define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
+#include "kvc/Dialect/KVTile/Transforms/Passes.h.inc"
+} // namespace kvc::kvtile
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::kvtile;
+
+namespace {
+/// The layouts of one form.
+struct FormLayouts {
+  LayoutAttr scores, probabilities, sums, query;
+};
+} // namespace
+
+static FormLayouts getLayouts(MLIRContext *context, StreamForm form, int64_t warps) {
+  auto layout = [&](Atom atom, int64_t rows, int64_t columns) {
+    return LayoutAttr::get(context, atom, rows, columns);
+  };
+  switch (form) {
+  case StreamForm::HeadsM:
+    return {layout(Atom::MmaC, 1, warps), layout(Atom::MmaA, 1, warps),
+            layout(Atom::MmaC, 1, 1), layout(Atom::MmaA, 1, 1)};
+  case StreamForm::TokensM:
+    return {layout(Atom::MmaC, warps, 1), layout(Atom::MmaB, warps, 1),
+            layout(Atom::MmaC, 1, 1), layout(Atom::MmaB, 1, 1)};
+  case StreamForm::Rows:
+    return {layout(Atom::MmaC, warps, 1), layout(Atom::MmaA, warps, 1),
+            layout(Atom::MmaC, warps, 1), layout(Atom::MmaA, warps, 1)};
+  case StreamForm::Columns:
+    // Probabilities and query are in slots.
+    return {layout(Atom::MmaC, 1, warps), LayoutAttr(), layout(Atom::MmaC, 1, warps),
+            LayoutAttr()};
+  }
+  llvm_unreachable("all forms are listed");
+}
+
+/// The tiles of scores: products with the query, down from the first accumulator, and
+/// what becomes of them.
+static DenseSet<Value> findScores(KernelOp kernel) {
+  DenseSet<Value> scores;
+  kernel.walk([&](ScoreOp op) {
+    scores.insert(op.getScores());
+    for (Value value = op.getProducts(); value;) {
+      scores.insert(value);
+      auto dot = value.getDefiningOp<DotOp>();
+      value = dot ? Value(dot.getAcc()) : Value();
+    }
+  });
+  kernel.walk([&](SoftmaxStepOp op) { scores.insert(op.getProbabilities()); });
+  return scores;
+}
+
+namespace {
+struct AssignLayoutsPass final : kvc::kvtile::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+void AssignLayoutsPass::runOnOperation() {
+  KernelOp kernel = getOperation();
+  FinishOp finish;
+  kernel.walk([&](FinishOp op) { finish = op; });
+  FormLayouts layouts;
+  if (finish)
+    layouts = getLayouts(&getContext(), finish.getForm(), kernel.getThreads() / kWarpSize);
+  DenseSet<Value> scores = findScores(kernel);
+
+  auto layoutOfTile = [&](Value value) {
+    if (value.getDefiningOp<LoadRowsOp>())
+      return layouts.query;
+    if (value.getDefiningOp<ConvertOp>())
+      return layouts.probabilities;
+    return scores.contains(value) ? layouts.scores : layouts.sums;
+  };
+  bool hasFailed = false;
+  auto assign = [&](Value value) {
+    // getChecked: a tile that the warps cannot share evenly is a bad schedule.
+    auto emitError = [&] { return kernel.emitOpError("has a tile that its form cannot lay out: "); };
+    Type type = value.getType(), assigned = type;
+    if (auto tile = dyn_cast<TileType>(type); tile && !tile.getLayout())
+      assigned = TileType::getChecked(emitError, &getContext(), tile.getRows(), tile.getColumns(),
+                                      tile.getElementType(), layoutOfTile(value));
+    else if (auto vec = dyn_cast<VecType>(type); vec && !vec.getLayout())
+      assigned = VecType::getChecked(emitError, &getContext(), vec.getSize(), vec.getAxis(),
+                                     layouts.scores);
+    else if (auto slot = dyn_cast<SlotType>(type))
+      assigned = SlotType::get(&getContext(), slot.getRows(), slot.getColumns(),
+                               slot.getElementType(), slot.chooseLayout());
+    hasFailed |= !assigned;
+    if (assigned)
+      value.setType(assigned);
+  };
+  kernel.walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Value argument : block.getArguments())
+          assign(argument);
+    for (Value result : op->getResults())
+      assign(result);
+    if (auto stream = dyn_cast<StreamOp>(op)) {
+      SmallVector<Attribute> slots;
+      for (Type type : stream.getSlots().getAsValueRange<TypeAttr>()) {
+        auto slot = cast<SlotType>(type);
+        slots.push_back(TypeAttr::get(SlotType::get(&getContext(), slot.getRows(),
+                                                    slot.getColumns(), slot.getElementType(),
+                                                    slot.chooseLayout())));
+      }
+      stream.setSlotsAttr(ArrayAttr::get(&getContext(), slots));
+    }
+  });
+  if (hasFailed)
+    return signalPassFailure();
+}
