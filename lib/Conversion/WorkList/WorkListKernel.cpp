@@ -29,7 +29,20 @@ static constexpr StringLiteral kSharedName = "kvc_worklist_shared";
 /// Items, parts and merges.
 static constexpr int64_t kCounts = 3;
 
+// Shared memory: a sum of each warp, then the counts of each for two rounds in turn. So
+// no round stores where a warp may still load the numbers of the round before, and one
+// barrier a round is enough.
+static constexpr int64_t kSumBytes = kWarps * 8;
+static constexpr int64_t kRoundBytes = kCounts * kWarps * 4;
+static constexpr int64_t kSharedBytes = kSumBytes + 2 * kRoundBytes;
+
 namespace {
+/// What a thread does in a round.
+struct Round {
+  Value index, sequence;
+  Value isSequence; ///< Whether there is one.
+};
+
 /// Emits the work of one block.
 class BlockEmitter : ListEmitter {
 public:
@@ -40,21 +53,21 @@ public:
   void emit(Value target);
 
 private:
-  /// Emits a loop over rounds of sequences. `body` gets this thread's sequence, whether
-  /// there is one, and the values carried.
-  ValueRange
-  emitRounds(ValueRange inits,
-             function_ref<SmallVector<Value>(Value, Value, ValueRange)> body);
+  /// Emits a loop over rounds of sequences. `body` gets the round and the values
+  /// carried.
+  ValueRange emitRounds(ValueRange inits,
+                        function_ref<SmallVector<Value>(const Round &, ValueRange)> body);
   Chunks emitChunks(Value target);
   /// The sum of `value` (i64) over the block.
   Value emitBlockSum(Value value);
   /// Sums of `values` (i32) over the threads before this one, then over the block.
-  std::pair<SmallVector<Value>, SmallVector<Value>> emitScan(ValueRange values);
+  std::pair<SmallVector<Value>, SmallVector<Value>> emitScan(const Round &round,
+                                                             ValueRange values);
   Value shuffle(NVVM::ShflKind kind, Value value, int64_t lanes);
   void barrier() { NVVM::Barrier0Op::create(b, loc); }
-  /// Stores `value` as that of this warp, in its last lane.
-  void emitStoreOfWarp(Value value, int64_t index);
-  Value emitLoadOfWarp(Type type, int64_t index, int64_t warp);
+  /// Stores `value` as that of this warp, from its last lane, in the array at `base`.
+  void emitStoreOfWarp(Value value, Value base);
+  Value emitLoadOfWarp(Type type, Value base, int64_t warp);
 
   const WorkListArgs &args;
   const WorkListConfig &config;
@@ -62,16 +75,14 @@ private:
 };
 } // namespace
 
-/// Memory for one number of 8 bytes per warp, or the counts of 4 bytes each: one for
-/// all kernels of the module.
+/// The shared memory, one for all kernels of the module.
 static LLVM::GlobalOp getSharedMemory(OpBuilder &b, Location loc) {
   auto module = cast<gpu::GPUModuleOp>(b.getInsertionBlock()->getParentOp());
   if (auto global = module.lookupSymbol<LLVM::GlobalOp>(kSharedName))
     return global;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
-  constexpr int64_t bytes = kWarps * std::max<int64_t>(8, kCounts * 4);
-  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), kSharedBytes);
   return LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
                                 kSharedName, Attribute(), /*alignment=*/8, kSharedSpace);
 }
@@ -97,17 +108,17 @@ Value BlockEmitter::shuffle(NVVM::ShflKind kind, Value value, int64_t lanes) {
                               kind, UnitAttr());
 }
 
-void BlockEmitter::emitStoreOfWarp(Value value, int64_t index) {
+void BlockEmitter::emitStoreOfWarp(Value value, Value base) {
   int64_t bytes = value.getType().getIntOrFloatBitWidth() / 8;
   auto branch = scf::IfOp::create(b, loc, isLastLane, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  store(value, shared, warp, bytes, index * kWarps * bytes);
+  store(value, base, warp, bytes, 0);
 }
 
-Value BlockEmitter::emitLoadOfWarp(Type type, int64_t index, int64_t warp) {
+Value BlockEmitter::emitLoadOfWarp(Type type, Value base, int64_t warp) {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  return load(shared, i32(warp), bytes, index * kWarps * bytes, type);
+  return load(base, i32(warp), bytes, 0, type);
 }
 
 Value BlockEmitter::emitBlockSum(Value value) {
@@ -121,37 +132,39 @@ Value BlockEmitter::emitBlockSum(Value value) {
     Value wideHigh = arith::ShLIOp::create(b, loc, toI64(high), shift);
     value = add(value, arith::OrIOp::create(b, loc, wideHigh, wideLow));
   }
-  emitStoreOfWarp(value, 0);
+  emitStoreOfWarp(value, shared);
   barrier();
   Value sum = i64(0);
   for (int64_t other = 0; other < kWarps; ++other)
-    sum = add(sum, emitLoadOfWarp(b.getI64Type(), 0, other));
-  // What is stored next must not overtake a load.
-  barrier();
+    sum = add(sum, emitLoadOfWarp(b.getI64Type(), shared, other));
   return sum;
 }
 
-std::pair<SmallVector<Value>, SmallVector<Value>> BlockEmitter::emitScan(ValueRange values) {
+std::pair<SmallVector<Value>, SmallVector<Value>>
+BlockEmitter::emitScan(const Round &round, ValueRange values) {
   Value zero = i32(0);
   SmallVector<Value> before, sums(values.size(), zero);
+  Value parity = arith::AndIOp::create(b, loc, round.index, i32(1));
+  auto getArray = [&](int64_t index) {
+    return at(shared, parity, kRoundBytes, kSumBytes + index * kWarps * 4);
+  };
   for (auto [index, value] : llvm::enumerate(values)) {
     Value sum = value;
     for (int64_t lanes = 1; lanes < kWarpSize; lanes *= 2) {
       Value other = shuffle(NVVM::ShflKind::up, sum, lanes);
       sum = add(sum, select(compare(Predicate::sge, lane, i32(lanes)), other, zero));
     }
-    emitStoreOfWarp(sum, index);
+    emitStoreOfWarp(sum, getArray(index));
     before.push_back(sub(sum, value));
   }
   barrier();
   for (int64_t index = 0; index < kCounts; ++index)
     for (int64_t other = 0; other < kWarps; ++other) {
-      Value sum = emitLoadOfWarp(b.getI32Type(), index, other);
+      Value sum = emitLoadOfWarp(b.getI32Type(), getArray(index), other);
       Value isBefore = compare(Predicate::slt, i32(other), warp);
       before[index] = add(before[index], select(isBefore, sum, zero));
       sums[index] = add(sums[index], sum);
     }
-  barrier();
   return {before, sums};
 }
 
@@ -160,15 +173,17 @@ std::pair<SmallVector<Value>, SmallVector<Value>> BlockEmitter::emitScan(ValueRa
 //===----------------------------------------------------------------------===//
 
 ValueRange BlockEmitter::emitRounds(
-    ValueRange inits, function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
+    ValueRange inits, function_ref<SmallVector<Value>(const Round &, ValueRange)> body) {
   // Unsigned, so that nothing overflows near the largest number of sequences.
   Value threads = i32(kThreads);
   Value rounds = div(add(args.numSequences, i32(kThreads - 1)), threads);
   auto loop = scf::ForOp::create(b, loc, i32(0), rounds, i32(1), inits);
   b.setInsertionPointToStart(loop.getBody());
-  Value sequence = add(mul(loop.getInductionVar(), threads), thread);
-  Value isSequence = compare(Predicate::ult, sequence, args.numSequences);
-  scf::YieldOp::create(b, loc, body(sequence, isSequence, loop.getRegionIterArgs()));
+  Round round;
+  round.index = loop.getInductionVar();
+  round.sequence = add(mul(round.index, threads), thread);
+  round.isSequence = compare(Predicate::ult, round.sequence, args.numSequences);
+  scf::YieldOp::create(b, loc, body(round, loop.getRegionIterArgs()));
   b.setInsertionPointAfter(loop);
   return loop.getResults();
 }
@@ -192,10 +207,10 @@ Chunks BlockEmitter::emitChunks(Value target) {
   if (!target)
     return {i32(config.split), {}};
   ValueRange own = emitRounds(
-      {i64(0)}, [&](Value sequence, Value isSequence, ValueRange sum) -> SmallVector<Value> {
+      {i64(0)}, [&](const Round &round, ValueRange sum) -> SmallVector<Value> {
         ValueRange touched = emitOrZeros(
-            *this, isSequence, {b.getI64Type()},
-            [&]() -> SmallVector<Value> { return {emitTouchedSplits(sequence)}; });
+            *this, round.isSequence, {b.getI64Type()},
+            [&]() -> SmallVector<Value> { return {emitTouchedSplits(round.sequence)}; });
         return {add(sum[0], touched[0])};
       });
   Value total = emitBlockSum(own[0]);
@@ -213,19 +228,19 @@ void BlockEmitter::emit(Value target) {
   SmallVector<Value> zeros(kCounts, zero);
   SmallVector<Type> types(kCounts, b.getI32Type());
   ValueRange counts = emitRounds(
-      zeros, [&](Value sequence, Value isSequence, ValueRange begin) -> SmallVector<Value> {
-        ValueRange own = emitOrZeros(*this, isSequence, types, [&] {
-          return emitSequence(sequence, chunks, zeros, /*stores=*/false);
+      zeros, [&](const Round &round, ValueRange begin) -> SmallVector<Value> {
+        ValueRange own = emitOrZeros(*this, round.isSequence, types, [&] {
+          return emitSequence(round.sequence, chunks, zeros, /*stores=*/false);
         });
-        auto [before, sums] = emitScan(own);
+        auto [before, sums] = emitScan(round, own);
         SmallVector<Value> next;
         for (int64_t i = 0; i < kCounts; ++i) {
           before[i] = add(before[i], begin[i]);
           next.push_back(add(sums[i], begin[i]));
         }
-        auto branch = scf::IfOp::create(b, loc, isSequence, /*withElseRegion=*/false);
+        auto branch = scf::IfOp::create(b, loc, round.isSequence, /*withElseRegion=*/false);
         b.setInsertionPointToStart(branch.thenBlock());
-        emitSequence(sequence, chunks, before, /*stores=*/true);
+        emitSequence(round.sequence, chunks, before, /*stores=*/true);
         b.setInsertionPointAfter(branch);
         return next;
       });

@@ -251,8 +251,26 @@ private:
 };
 } // namespace
 
-TEST_P(WorkListTest, DeviceBuildsTheList) {
-  auto *getBounds = compileHost<BoundsFn>(
+namespace {
+/// Builds lists with the kernel, in the emulator.
+class DeviceListTest : public WorkListTest {
+protected:
+  void SetUp() override;
+  /// Compares the list of a batch with the model's.
+  void run(const ListBatch &batch, uint64_t seed);
+
+  static emu::Memory &getMemory() {
+    static emu::Memory memory;
+    return memory;
+  }
+
+  BoundsFn *getBounds = nullptr;
+  std::unique_ptr<emu::Module> loaded;
+};
+} // namespace
+
+void DeviceListTest::SetUp() {
+  getBounds = compileHost<BoundsFn>(
       {i32(), i32(), i32(), i64(), ptr()}, [&](mlir::OpBuilder &b, mlir::ValueRange args) {
         emitBounds(b, args, getConfig(), !GetParam().deterministic);
       });
@@ -273,52 +291,85 @@ TEST_P(WorkListTest, DeviceBuildsTheList) {
   ASSERT_TRUE(mlir::succeeded(pm.run(*module)));
   auto ptx = getPTX(*module);
   ASSERT_TRUE(mlir::succeeded(ptx));
-
-  static emu::Memory memory;
   std::string log;
-  auto loaded = emu::Module::load(*ptx, memory, log);
+  loaded = emu::Module::load(*ptx, getMemory(), log);
   ASSERT_TRUE(loaded) << log;
+}
+
+void DeviceListTest::run(const ListBatch &batch, uint64_t seed) {
   const emu::Kernel &kernel = *loaded->findKernel("list");
+  ModelList model = buildModelList(GetParam(), batch);
+  Bounds bounds = {};
+  getBounds(batch.getNumSequences(), batch.getNumTokens(), batch.maxKvLen, batch.target,
+            &bounds);
+  DeviceArrays arrays(getMemory());
+  uint64_t items = arrays.allocate(bounds.items * sizeof(WorkItem)),
+           merges = arrays.allocate(bounds.merges * sizeof(MergeEntry)),
+           counts = arrays.allocate(sizeof(WorkCounts));
+  const uint64_t values[] = {static_cast<uint64_t>(batch.getNumSequences()),
+                             static_cast<uint64_t>(batch.maxKvLen),
+                             arrays.copy(batch.queryStart),
+                             arrays.copy(batch.kvLens),
+                             batch.pageStart.empty() ? 0 : arrays.copy(batch.pageStart),
+                             static_cast<uint64_t>(batch.pageStride),
+                             items,
+                             merges,
+                             counts,
+                             static_cast<uint64_t>(batch.target)};
+  emu::LaunchConfig config;
+  config.block = {256, 1, 1};
+  config.parameters.resize(kernel.parameterBytes);
+  for (size_t i = 0; i < kernel.parameters.size(); ++i)
+    std::memcpy(&config.parameters[kernel.parameters[i].offset], &values[i],
+                kernel.parameters[i].size);
+  emu::LaunchOptions options;
+  options.seed = seed;
+  emu::LaunchResult result = emu::launch(getMemory(), kernel, config, options);
+  ASSERT_TRUE(result.finished) << result.error;
+  ASSERT_EQ(result.numReports, 0u) << result.reports[0].print();
+  expectList(model, reinterpret_cast<WorkItem *>(emu::Memory::getBytes(items)),
+             reinterpret_cast<MergeEntry *>(emu::Memory::getBytes(merges)),
+             *reinterpret_cast<WorkCounts *>(emu::Memory::getBytes(counts)));
+}
+
+TEST_P(DeviceListTest, BuildsTheList) {
   std::mt19937 random(3);
   for (uint64_t i = 0; i < 60; ++i) {
-    ListBatch batch = drawBatch(GetParam(), i % 4 == 0 ? 700 : 60, random);
-    ModelList model = buildModelList(GetParam(), batch);
-    Bounds bounds = {};
-    getBounds(batch.getNumSequences(), batch.getNumTokens(), batch.maxKvLen, batch.target,
-              &bounds);
-    DeviceArrays arrays(memory);
-    uint64_t items = arrays.allocate(bounds.items * sizeof(WorkItem)),
-             merges = arrays.allocate(bounds.merges * sizeof(MergeEntry)),
-             counts = arrays.allocate(sizeof(WorkCounts));
-    const uint64_t values[] = {
-        static_cast<uint64_t>(batch.getNumSequences()),
-        static_cast<uint64_t>(batch.maxKvLen),
-        arrays.copy(batch.queryStart),
-        arrays.copy(batch.kvLens),
-        batch.pageStart.empty() ? 0 : arrays.copy(batch.pageStart),
-        static_cast<uint64_t>(batch.pageStride),
-        items,
-        merges,
-        counts,
-        static_cast<uint64_t>(batch.target)};
-    emu::LaunchConfig config;
-    config.block = {256, 1, 1};
-    config.parameters.resize(kernel.parameterBytes);
-    for (size_t j = 0; j < kernel.parameters.size(); ++j)
-      std::memcpy(&config.parameters[kernel.parameters[j].offset], &values[j],
-                  kernel.parameters[j].size);
-    emu::LaunchOptions options;
-    options.seed = i;
-    emu::LaunchResult result = emu::launch(memory, kernel, config, options);
-    ASSERT_TRUE(result.finished) << result.error;
-    ASSERT_EQ(result.numReports, 0u) << result.reports[0].print();
-    expectList(model, reinterpret_cast<WorkItem *>(emu::Memory::getBytes(items)),
-               reinterpret_cast<MergeEntry *>(emu::Memory::getBytes(merges)),
-               *reinterpret_cast<WorkCounts *>(emu::Memory::getBytes(counts)));
+    run(drawBatch(GetParam(), i % 4 == 0 ? 700 : 60, random), i);
     if (HasFatalFailure())
       FAIL() << "batch " << i;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, WorkListTest, testing::ValuesIn(kSetups),
-                         [](const auto &info) { return std::string(info.param.name); });
+static constexpr ListSetup kLongSetups[] = {
+    {"decode", 1, 1 << 20, true, 0, false},
+    {"prefill", 16, 3 << 20, true, 0, false},
+    {"window", 2, 1 << 16, true, 1 << 28, false},
+    {"deterministic", 1, 1 << 24, true, 0, true},
+};
+
+namespace {
+class LongListTest : public DeviceListTest {};
+} // namespace
+
+// Nothing overflows near the largest length: chunks of all keys, of half of them, of few.
+TEST_P(LongListTest, TakesTheLongestSequences) {
+  ListBatch batch;
+  batch.queryStart = {0, 1, 1 + 2 * GetParam().queryTokens};
+  batch.kvLens = {INT32_MAX, INT32_MAX - 1};
+  batch.maxKvLen = INT32_MAX;
+  batch.pageStride = int64_t(1) << 40;
+  for (int32_t target : {1, 2, 3, 7, 100, INT32_MAX}) {
+    batch.target = target;
+    run(batch, 0);
+    if (HasFatalFailure())
+      FAIL() << "target " << target;
+  }
+}
+
+static std::string getName(const testing::TestParamInfo<ListSetup> &info) {
+  return info.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Setups, WorkListTest, testing::ValuesIn(kSetups), getName);
+INSTANTIATE_TEST_SUITE_P(Setups, DeviceListTest, testing::ValuesIn(kSetups), getName);
+INSTANTIATE_TEST_SUITE_P(Long, LongListTest, testing::ValuesIn(kLongSetups), getName);
