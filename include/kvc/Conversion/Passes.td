@@ -79,7 +79,7 @@ def ConvertKVCToNVVMPass : Pass<"convert-kvc-to-nvvm", "::mlir::ModuleOp"> {
   let description = [{
     Replaces every public function of kvc operations by kernels in a
     `gpu.module`. Attention needs a `#kvc.gpu_schedule`. What has no kernel yet is
-    refused with the reason. `KVCToNVVM.h` says what the kernels expect.
+    refused with the reason. `KernelABI.h` says how each kernel describes itself.
   }];
   let options = [
     Option<"keepFunctions", "keep-functions", "bool", "false",
@@ -169,9 +169,10 @@ def ConvertKVCToLaunchesPass : Pass<"convert-kvc-to-launches", "::mlir::ModuleOp
     `needs` and `run` of the host ABI, and lists the kernels of the `gpu.module`
     in the attribute `kvc.kernels` of the module. `run` has the runtime check the
     call, lays out the workspace, and launches the kernels of each operation in
-    order. It reads no device memory: arrays are sized by the upper bounds that the
-    batch states, and the work list is built on the device. Private functions,
-    which nothing can call, are dropped.
+    order, each by what its own attributes say (`KernelABI.h`). It reads no device
+    memory: arrays are sized by the upper bounds that the batch states, and the work
+    list is built on the device. Private functions, which nothing can call, are
+    dropped.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
 }
