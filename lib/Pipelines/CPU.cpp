@@ -20,10 +20,12 @@ static void addDecisions(OpPassManager &pm, const CPUPipelineOptions &options) {
   AssignCacheLayoutPassOptions layout;
   layout.layout = options.layout;
   pm.addPass(createAssignCacheLayoutPass(layout));
-  PlanCPUPassOptions plan;
+  PlanPassOptions plan;
+  plan.target = "cpu";
   plan.tier = options.tier;
   plan.split = options.split;
-  pm.addPass(createPlanCPUPass(plan));
+  plan.print = options.printPlan;
+  pm.addPass(createPlanPass(plan));
 }
 
 /// After it there is no kvc operation left, only loops and vectors.

@@ -75,8 +75,8 @@ template <typename Options>
 static void setDeviceOptions(Options &device, const CompileOptions &options) {
   device.chip = options.chip;
   device.ptxVersion = options.ptxVersion;
-  if (options.split > 0)
-    device.split = options.split;
+  device.split = options.split;
+  device.printPlan = options.printPlan;
 }
 
 static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
@@ -88,8 +88,8 @@ static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
     cpu.tier = stringifyCPUTier(tier).str();
     cpu.layout = options.layout;
     cpu.programName = options.programName;
-    if (options.split > 0)
-      cpu.split = options.split;
+    cpu.split = options.split;
+    cpu.printPlan = options.printPlan;
     buildKVCToCPUPipeline(pm, cpu);
     break;
   }

@@ -20,10 +20,13 @@ using namespace kvc;
 
 /// After it there is one gpu.module of llvm.func kernels, whose bodies may still
 /// hold scf, arith and vector operations.
-static void addKernels(OpPassManager &pm, int64_t split, bool keepFunctions) {
-  PlanGPUPassOptions plan;
-  plan.split = split;
-  pm.addPass(createPlanGPUPass(plan));
+template <typename Options>
+static void addKernels(OpPassManager &pm, const Options &options, bool keepFunctions) {
+  PlanPassOptions plan;
+  plan.target = options.target;
+  plan.split = options.split;
+  plan.print = options.printPlan;
+  pm.addPass(createPlanPass(plan));
   ConvertKVCToNVVMPassOptions convert;
   convert.keepFunctions = keepFunctions;
   pm.addPass(createConvertKVCToNVVMPass(convert));
@@ -70,12 +73,12 @@ static void addHost(OpPassManager &pm) {
 }
 
 void kvc::buildKVCToPTXPipeline(OpPassManager &pm, const PTXPipelineOptions &options) {
-  addKernels(pm, options.split, /*keepFunctions=*/false);
+  addKernels(pm, options, /*keepFunctions=*/false);
   addPTX(pm, options.chip, options.ptxVersion);
 }
 
 void kvc::buildKVCToGPUPipeline(OpPassManager &pm, const GPUPipelineOptions &options) {
-  addKernels(pm, options.split, /*keepFunctions=*/true);
+  addKernels(pm, options, /*keepFunctions=*/true);
   pm.addPass(createConvertKVCToLaunchesPass());
   addPTX(pm, options.chip, options.ptxVersion);
   pm.addPass(createEmbedPTXPass());

@@ -9,7 +9,7 @@
 // NAMES: --kvc-to-gpu-pipeline
 
 // Kernels and launches, then PTX, then the host code.
-// PASSES:      kvc-plan-gpu{{.*}}split=64
+// PASSES:      kvc-plan{{.*}}split=64 target=gpu
 // PASSES-NEXT: convert-kvc-to-nvvm{keep-functions=true},
 // PASSES-NEXT: kvc-verify-nvvm,
 // PASSES-NEXT: convert-kvc-to-launches,

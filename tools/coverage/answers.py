@@ -13,8 +13,8 @@ PHASES = ("decode", "prefill")
 #: Passes that decide, and those that may refuse, by target. The tier does not
 #: depend on the machine, since nothing is run with it.
 DECISIONS = {
-    "cpu": ["-kvc-assign-cache-layout", "-kvc-plan-cpu=tier=avx512_bf16"],
-    "gpu": ["-kvc-plan-gpu"],
+    "cpu": ["-kvc-assign-cache-layout", "-kvc-plan=target=cpu tier=avx512_bf16"],
+    "gpu": ["-kvc-plan=target=gpu"],
 }
 LOWERINGS = {
     "cpu": [*DECISIONS["cpu"], "-convert-kvc-to-cpu=tier=avx512_bf16"],
@@ -142,7 +142,8 @@ class GPU:
 
 
 def first_error(error):
-    """Returns the first message, without the place that it is about."""
-    line = str(error).splitlines()[0]
+    """Returns the first error, without the place that it is about."""
+    lines = str(error).splitlines()
+    line = next((line for line in lines if "error: " in line), lines[0])
     line = re.sub(r"^.*?error: ", "", line)
     return re.sub(r"^function '\w+', argument \d+: ", "", line)

@@ -25,7 +25,7 @@ def batches(facts, quick):
     page, window = facts["page"], facts["window"]
     around = sorted({n for n in (page - 1, page, page + 1) if n > 0})
     yield (1, 0, *around)
-    # Tiles of 64 keys, splits of 1024.
+    # Ends of tiles of 64 keys, and of splits of 256.
     edges = (63, 64, 65, 129) if quick else (63, 64, 65, 129, 1023, 1024, 1025, 2500)
     yield edges + ((window - 1, window, window + 1) if window else ())
     if quick:

@@ -82,7 +82,8 @@ struct CommandLine {
                               cl::desc("cpu, definition: of caches: packed (default) or row_major")};
   cl::opt<int64_t> split{
       "split", cl::value_desc("n"), cl::cat(category),
-      cl::desc("cpu, gpu: keys of one decode work item (default: 4096 on cpu, 1024 on gpu)")};
+      cl::desc("cpu: keys of one decode work item (default: 4096); gpu: what they are a multiple "
+               "of (default: 256)")};
   cl::opt<std::string> precision{
       "precision", cl::value_desc("type"), cl::cat(category),
       cl::desc("definition: of scores and sums: f32 (default) or f64")};

@@ -195,10 +195,11 @@ static LogicalResult planCPU(ModuleOp module, const kvc::CompileOptions &options
       kvc::resolveCPUTarget(options.tier, options.cpu, options.features, emit);
   if (failed(target))
     return failure();
-  kvc::PlanCPUPassOptions plan;
+  kvc::PlanPassOptions plan;
+  plan.target = "cpu";
   plan.tier = kvc::stringifyCPUTier(target->tier).str();
   PassManager pm(module.getContext());
-  pm.addPass(kvc::createPlanCPUPass(plan));
+  pm.addPass(kvc::createPlanPass(plan));
   return pm.run(module);
 }
 

@@ -32,6 +32,8 @@ static const char kOverview[] =
     "  kvc-translate --kvc-to-object --target=gpu decode.mlir -o decode.o\n";
 
 namespace {
+enum class PlanReport { None, Print };
+
 /// The command line. `on` tells for which targets an option means something.
 struct Options {
   cl::OptionCategory category{"kvc-translate options"};
@@ -87,8 +89,14 @@ struct Options {
       cl::desc("gpu: PTX version times ten: 80 to 88 or 90 (default: 86)")};
   cl::opt<int64_t> split{
       "split", cl::value_desc("n"), cl::cat(category),
-      cl::desc("cpu, gpu: keys of one decode work item (default: 4096 on cpu, 1024 on "
-               "gpu)")};
+      cl::desc("cpu: keys of one decode work item (default: 4096); gpu: what they are a "
+               "multiple of (default: 256)")};
+  cl::opt<PlanReport> plan{
+      "kvc-plan", cl::cat(category), cl::init(PlanReport::None),
+      cl::desc("cpu, gpu: what to show of the choice of schedules:"),
+      cl::values(clEnumValN(PlanReport::Print, "print",
+                            "what was considered, and its predicted costs, on the error "
+                            "stream"))};
   cl::opt<bool> remarks{"remarks", cl::cat(category),
                         cl::desc("Print the remarks of passes, such as why a slower way "
                                  "was taken")};
@@ -128,7 +136,7 @@ LogicalResult Options::check() {
   const std::pair<const cl::Option *, bool> applies[] = {
       {&tier, isCPU},          {&cpu, !isGPU},         {&features, !isGPU},
       {&layout, !isGPU},       {&chip, isGPU},         {&ptxVersion, isGPU},
-      {&split, !isDefinition}, {&precision, isDefinition},
+      {&split, !isDefinition}, {&precision, isDefinition}, {&plan, !isDefinition},
   };
   for (auto [option, doesApply] : applies) {
     if (option->getNumOccurrences() == 0 || doesApply)
@@ -159,6 +167,7 @@ kvc::CompileOptions Options::get() const {
   options.programName = programName;
   options.ptxVersion = ptxVersion;
   options.split = split;
+  options.printPlan = plan == PlanReport::Print;
   return options;
 }
 

@@ -21,8 +21,12 @@ struct CPUPipelineOptions : mlir::PassPipelineOptions<CPUPipelineOptions> {
                            llvm::cl::init("plain")};
   Option<std::string> layout{*this, "layout", llvm::cl::desc("packed or row_major"),
                              llvm::cl::init("packed")};
-  Option<int64_t> split{*this, "split", llvm::cl::desc("keys of one decode work item"),
-                        llvm::cl::init(4096)};
+  Option<int64_t> split{*this, "split",
+                        llvm::cl::desc("keys of one decode work item (0: what kvc-plan takes)"),
+                        llvm::cl::init(0)};
+  Option<bool> printPlan{*this, "print-plan",
+                         llvm::cl::desc("print what kvc-plan considers, and its costs"),
+                         llvm::cl::init(false)};
   Option<std::string> programName{*this, "program-name",
                                   llvm::cl::desc("prefix of the query function"),
                                   llvm::cl::init("")};
@@ -49,8 +53,17 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Options> {
   Option<int64_t> ptxVersion{*this, "ptx-version",
                              llvm::cl::desc("PTX version times ten, such as 86"),
                              llvm::cl::init(86)};
-  Option<int64_t> split{*this, "split", llvm::cl::desc("keys of one work item"),
-                        llvm::cl::init(1024)};
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("GPU that kvc-plan plans for, by name; gpu: the "
+                                            "module's kvc.target, or h100_sxm"),
+                             llvm::cl::init("gpu")};
+  Option<int64_t> split{*this, "split",
+                        llvm::cl::desc("what the keys of a work item are a multiple of (0: "
+                                       "what kvc-plan takes)"),
+                        llvm::cl::init(0)};
+  Option<bool> printPlan{*this, "print-plan",
+                         llvm::cl::desc("print what kvc-plan considers, and its costs"),
+                         llvm::cl::init(false)};
 };
 
 struct PTXPipelineOptions : DevicePipelineOptions<PTXPipelineOptions> {};

@@ -38,7 +38,7 @@ static LogicalResult checkLayout(AttentionOp op, ComponentAttr component, Layout
 static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
   Attribute schedule = op.getSchedule().value_or(Attribute());
   if (!schedule)
-    return op.emitOpError("expected a #kvc.cpu_schedule; run -kvc-plan-cpu before this pass");
+    return op.emitOpError("expected a #kvc.cpu_schedule; run -kvc-plan=target=cpu before this pass");
   auto cpu = dyn_cast<CPUScheduleAttr>(schedule);
   if (!cpu)
     return op.emitOpError("expected a #kvc.cpu_schedule, got ") << schedule;

@@ -84,7 +84,7 @@ static LogicalResult checkAttention(AttentionOp op) {
     return op.emitOpError("has no GPU kernel for ")
            << op.getGroup() << " query heads a KV head; supported: 1 to 128";
   if (!isa_and_nonnull<GPUScheduleAttr>(op.getScheduleAttr()))
-    return op.emitOpError("expected a #kvc.gpu_schedule; run kvc-plan-gpu before");
+    return op.emitOpError("expected a #kvc.gpu_schedule; run kvc-plan before");
   return success();
 }
 

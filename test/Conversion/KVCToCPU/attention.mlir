@@ -4,7 +4,7 @@
 // DEFINE: %{tier} = plain
 // DEFINE: %{layout} = packed
 // DEFINE: %{convert} = kvc-opt %s -kvc-assign-cache-layout=layout=%{layout} \
-// DEFINE:   -kvc-plan-cpu=tier=%{tier} -convert-kvc-to-cpu=tier=%{tier} -split-input-file
+// DEFINE:   -kvc-plan="target=cpu tier=%{tier}" -convert-kvc-to-cpu=tier=%{tier} -split-input-file
 
 // RUN: %{convert} | FileCheck %s --check-prefixes=CHECK,PLAIN
 // RUN: %{convert} | FileCheck %s --check-prefix=NO-DOT --implicit-check-not=x86vector

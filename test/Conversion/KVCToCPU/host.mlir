@@ -1,6 +1,6 @@
 // The functions `needs` and `run` of the host ABI.
 
-// RUN: kvc-opt %s -kvc-plan-cpu -convert-kvc-to-cpu -split-input-file | FileCheck %s
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=plain" -convert-kvc-to-cpu -split-input-file | FileCheck %s
 
 !cache = !kvc.cache<page = 16, k: 1x8xf32>
 

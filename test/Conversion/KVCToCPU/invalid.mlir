@@ -10,7 +10,7 @@
 // No schedule.
 !cache = !kvc.cache<page = 16, k: 1x8xbf16, v: 1x8xbf16>
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
-  // expected-error@below {{'kvc.attention' op expected a #kvc.cpu_schedule; run -kvc-plan-cpu before this pass}}
+  // expected-error@below {{'kvc.attention' op expected a #kvc.cpu_schedule; run -kvc-plan=target=cpu before this pass}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
       : !cache, tensor<?x1x8xbf16> -> tensor<?x1x8xbf16>
   return %out : tensor<?x1x8xbf16>

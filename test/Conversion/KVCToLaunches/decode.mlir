@@ -1,7 +1,7 @@
 // The entry points of programs for a GPU. What they do with numbers is in
 // test/Unit/Pipelines.
 
-// RUN: kvc-opt %s -kvc-plan-gpu -convert-kvc-to-nvvm="keep-functions" -convert-kvc-to-launches \
+// RUN: kvc-opt %s -kvc-plan -convert-kvc-to-nvvm="keep-functions" -convert-kvc-to-launches \
 // RUN:   -split-input-file | FileCheck %s
 
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
@@ -19,7 +19,7 @@
 // CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected the tensors of 'kvc.append' to have as many rows as the batch has new tokens\00")
 // CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected the tensors of 'kvc.attention' to have as many rows as the batch has new tokens\00")
 // CHECK-DAG:  llvm.mlir.global internal constant @[[$SPACE:.*]]("in 'decode': expected a workspace of the size that 'needs' gives for this call, got a smaller one\00")
-// CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected at most 2147483647 work items, one for each query token and 1024 keys of max_kv_len, got more\00")
+// CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected at most 2147483647 work items, one for each query token and 256 keys of max_kv_len, got more\00")
 
 // CHECK-LABEL: llvm.func internal @decode.run(
 // CHECK-SAME:    %[[RT:.*]]: !llvm.ptr, %[[STREAM:.*]]: !llvm.ptr, %[[CALL:.*]]: !llvm.ptr) -> i32

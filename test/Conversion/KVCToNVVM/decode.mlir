@@ -1,5 +1,5 @@
-// RUN: kvc-opt %s --kvc-plan-gpu --convert-kvc-to-nvvm --split-input-file | FileCheck %s
-// RUN: kvc-opt %s --kvc-plan-gpu --convert-kvc-to-nvvm --kvc-verify-nvvm --split-input-file \
+// RUN: kvc-opt %s --kvc-plan --convert-kvc-to-nvvm --split-input-file | FileCheck %s
+// RUN: kvc-opt %s --kvc-plan --convert-kvc-to-nvvm --kvc-verify-nvvm --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=VERIFIED
 
 // VERIFIED: gpu.module @kvc_kernels
@@ -33,7 +33,7 @@
 // CHECK-SAME:    kvc.parameters = ["operand 2", "component k", "component v", "batch page_ids",
 // CHECK-SAME:      "list items", "list merges", "list counts", "result 0", "parts output", "parts stats"],
 // CHECK-SAME:    kvc.phase = "decode", kvc.query_heads = 32 : i32, kvc.query_tokens = 1 : i32,
-// CHECK-SAME:    kvc.shared_bytes = 98304 : i32, kvc.split = 1024 : i32, kvc.threads = 128 : i32,
+// CHECK-SAME:    kvc.shared_bytes = 98304 : i32, kvc.split = 256 : i32, kvc.threads = 128 : i32,
 // CHECK-SAME:    kvc.width = 128 : i32, nvvm.kernel, nvvm.maxnreg = 168 : i32, nvvm.reqntid = array<i32: 128>
 
 // A row is copied with 16 bytes if it is a key of the item, else with none.

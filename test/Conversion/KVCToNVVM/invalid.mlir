@@ -1,6 +1,6 @@
 // What has no GPU kernel is refused, with what there is.
 
-// RUN: kvc-opt %s --kvc-plan-gpu --convert-kvc-to-nvvm --split-input-file --verify-diagnostics
+// RUN: kvc-opt %s --kvc-plan --convert-kvc-to-nvvm --split-input-file --verify-diagnostics
 
 !cache = !kvc.cache<page = 16, k: 8x128xf32, v: 8x128xf32>
 func.func @element(%q: tensor<?x8x128xf32>, %cache: !cache, %batch: !kvc.batch)

@@ -1349,6 +1349,145 @@ module attributes {test.a = #kvc.gpu_schedule<
 
 // -----
 
+// target: no name.
+// expected-error@below {{expected a name, got ''}}
+module attributes {test.a = #kvc.target<name = "", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: no processors.
+// expected-error@below {{expected 1 to 65536 processors, got 0}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 0,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: 65537 processors.
+// expected-error@below {{expected 1 to 65536 processors, got 65537}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 65537,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: no bandwidth.
+// expected-error@below {{expected bandwidth to be finite and above 0, got 0.000000e+00}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1, bandwidth = 0.0,
+    matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1, launch = 1.0e-6,
+    shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: an f32_rate below 0.
+// expected-error@below {{expected f32_rate to be finite and above 0, got -1.000000e+00}}
+module attributes {test.a = #kvc.target<name = "c", kind = cpu, processors = 1,
+    bandwidth = 1.0e10, f32_rate = -1.0, cache = 1, launch = 0.0>} {}
+
+// -----
+
+// target: an infinite f32_rate.
+// expected-error@below {{expected f32_rate to be finite and above 0, got }}
+module attributes {test.a = #kvc.target<name = "c", kind = cpu, processors = 1,
+    bandwidth = 1.0e10, f32_rate = 1.0e999, cache = 1, launch = 0.0>} {}
+
+// -----
+
+// target: a matrix rate of f32.
+// expected-error@below {{expected matrix_rates of bf16 or f16, got f32}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {f32 = 1.0}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: a matrix rate that is an integer.
+// expected-error@below {{expected the matrix rate of f16 to be a number of f64, got 1 : i64}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {f16 = 1 : i64}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: a matrix rate of 0.
+// expected-error@below {{expected the matrix rate of f16 to be finite and above 0, got 0.000000e+00}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {f16 = 0.0}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: a launch before the last.
+// expected-error@below {{expected launch to be finite and at least 0, got -1.000000e+00}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = -1.0, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: no cache.
+// expected-error@below {{expected cache to be at least 1, got 0}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 0,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: a cpu with shared memory.
+// expected-error@below {{expected a cpu without shared memory, registers and launches, got shared_per_block 0, shared_per_processor 1, registers 0, launch 0.000000e+00}}
+module attributes {test.a = #kvc.target<name = "c", kind = cpu, processors = 1,
+    bandwidth = 1.0e10, f32_rate = 1.0e11, cache = 1, launch = 0.0,
+    shared_per_processor = 1>} {}
+
+// -----
+
+// target: a gpu without matrix units.
+// expected-error@below {{expected a gpu with matrix_rates, got none}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, f32_rate = 1.0e13, cache = 1, launch = 1.0e-6, shared_per_block = 1024,
+    shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: no shared memory.
+// expected-error@below {{expected shared_per_block of 1 to shared_per_processor (1024), got 0}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 0, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: more shared memory a block than there is.
+// expected-error@below {{expected shared_per_block of 1 to shared_per_processor (1024), got 1025}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1025, shared_per_processor = 1024, registers = 1024>} {}
+
+// -----
+
+// target: no registers.
+// expected-error@below {{expected registers of a gpu to be at least 1, got 0}}
+module attributes {test.a = #kvc.target<name = "g", kind = gpu, processors = 1,
+    bandwidth = 1.0e12, matrix_rates = {bf16 = 1.0e14}, f32_rate = 1.0e13, cache = 1,
+    launch = 1.0e-6, shared_per_block = 1024, shared_per_processor = 1024, registers = 0>} {}
+
+// -----
+
+// kvc.target is a target.
+// expected-error@below {{expected 'kvc.target' to be a #kvc.target on a module, got "h100" on builtin.module}}
+module attributes {kvc.target = "h100"} {}
+
+// -----
+
+// kvc.target is on a module.
+// expected-error@below {{expected 'kvc.target' to be a #kvc.target on a module, got #kvc.target<name = "c", kind = cpu, processors = 1, bandwidth = 1.000000e+10, f32_rate = 1.000000e+11, cache = 1, launch = 0.000000e+00> on func.func}}
+func.func private @f() attributes {kvc.target = #kvc.target<name = "c", kind = cpu,
+    processors = 1, bandwidth = 1.0e10, f32_rate = 1.0e11, cache = 1, launch = 0.0>}
+
+// -----
+
 // kvc.functions is what the conversions write: an array.
 // expected-error@below {{expected 'kvc.functions' to be an array of {name, type, needs, run}, got 1 : i64}}
 module attributes {kvc.functions = 1 : i64} {}

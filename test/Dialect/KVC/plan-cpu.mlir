@@ -1,15 +1,13 @@
-// RUN: kvc-opt %s -kvc-plan-cpu -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,PLAIN
-// RUN: kvc-opt %s -kvc-plan-cpu=tier=avx2 -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AVX2
-// RUN: kvc-opt %s -kvc-plan-cpu=tier=avx512 -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AVX512
-// RUN: kvc-opt %s -kvc-plan-cpu=tier=avx512_bf16 -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,BF16
-// RUN: kvc-opt %s -kvc-plan-cpu=split=65 | FileCheck %s --check-prefix=SPLIT
-// RUN: not kvc-opt %s -kvc-plan-cpu=split=0 2>&1 | FileCheck %s --check-prefix=ZERO
-// RUN: not kvc-opt %s -kvc-plan-cpu=split=16777217 2>&1 | FileCheck %s --check-prefix=LARGE
-// RUN: not kvc-opt %s -kvc-plan-cpu=tier=sse2 2>&1 | FileCheck %s --check-prefix=TIER
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=plain" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,PLAIN
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=avx2" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AVX2
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=avx512" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AVX512
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=avx512_bf16" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,BF16
+// RUN: kvc-opt %s -kvc-plan="target=cpu" | FileCheck %s --check-prefix=HOST
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=plain split=65" | FileCheck %s --check-prefix=SPLIT
 
-// ZERO: error: expected a split of 1 to 16777216 keys, got 0
-// LARGE: error: expected a split of 1 to 16777216 keys, got 16777217
-// TIER: error: expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'
+// Without a tier it is the host's, whatever that is.
+// HOST-LABEL: func.func @all_bf16
+// HOST:         #kvc.cpu_schedule<
 
 !bf16 = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
 !f16 = !kvc.cache<page = 16, k: 8x128xf16, v: 8x128xf16>

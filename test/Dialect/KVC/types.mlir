@@ -62,6 +62,17 @@ func.func private @schedules() attributes {
         query_tokens = 4096, split = 16777216>,
     gpu = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 256, stages = 8, warps = 8, query_tokens = 1>, prefill = <form = columns, rows = 128, keys = 16, stages = 2, warps = 1, query_tokens = 4096>, split = 768>}
 
+// Processors; what a CPU lacks is left out.
+// CHECK-LABEL: func.func private @targets
+// CHECK-SAME: cpu = #kvc.target<name = "a cpu", kind = cpu, processors = 1, bandwidth = 1.500000e+10, f32_rate = 1.000000e+11, cache = 1, launch = 0.000000e+00>
+// CHECK-SAME: gpu = #kvc.target<name = "a gpu", kind = gpu, processors = 65536, bandwidth = 3.350000e+12, matrix_rates = {bf16 = 1.000000e+15 : f64}, f32_rate = 1.000000e+14, cache = 52428800, launch = 2.500000e-06, shared_per_block = 1, shared_per_processor = 1, registers = 1>
+func.func private @targets() attributes {
+    cpu = #kvc.target<name = "a cpu", kind = cpu, processors = 1, bandwidth = 15.0e9,
+        f32_rate = 1.0e11, cache = 1, launch = 0.0>,
+    gpu = #kvc.target<registers = 1, kind = gpu, processors = 65536, bandwidth = 3.35e12,
+        matrix_rates = {bf16 = 1.0e15}, f32_rate = 1.0e14, cache = 52428800, launch = 2.5e-6,
+        shared_per_block = 1, shared_per_processor = 1, name = "a gpu">}
+
 // The scales of quantised components have a form, though no component takes them yet.
 // CHECK-LABEL: func.func private @scales
 // CHECK-SAME: all = [#kvc.scale<f32, token>, #kvc.scale<f16, tensor, static>, #kvc.scale<bf16, head>, #kvc.scale<f16, group = 32, zero_point>]

@@ -183,4 +183,75 @@ LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// TargetAttr
+//===----------------------------------------------------------------------===//
+
+/// Checks that `value` is finite and above 0.
+static LogicalResult verifyRate(function_ref<InFlightDiagnostic()> emitError, StringRef what,
+                                const APFloat &value) {
+  if (value.isFinite() && value.convertToDouble() > 0)
+    return success();
+  return emitError() << "expected " << what << " to be finite and above 0, got "
+                     << value.convertToDouble();
+}
+
+static LogicalResult verifyMatrixRates(function_ref<InFlightDiagnostic()> emitError,
+                                       DictionaryAttr rates) {
+  for (NamedAttribute rate : rates ? rates.getValue() : ArrayRef<NamedAttribute>()) {
+    StringRef element = rate.getName();
+    if (element != "bf16" && element != "f16")
+      return emitError() << "expected matrix_rates of bf16 or f16, got " << element;
+    auto value = dyn_cast<FloatAttr>(rate.getValue());
+    if (!value || !value.getType().isF64())
+      return emitError() << "expected the matrix rate of " << element
+                         << " to be a number of f64, got " << rate.getValue();
+    if (failed(verifyRate(emitError, "the matrix rate of " + element.str(), value.getValue())))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                 TargetKind kind, int64_t processors, APFloat bandwidth,
+                                 DictionaryAttr matrixRates, APFloat f32Rate, int64_t cache,
+                                 APFloat launch, int64_t sharedPerBlock,
+                                 int64_t sharedPerProcessor, int64_t registers) {
+  if (name.empty())
+    return emitError() << "expected a name, got ''";
+  if (processors < 1 || processors > 65536)
+    return emitError() << "expected 1 to 65536 processors, got " << processors;
+  if (failed(verifyRate(emitError, "bandwidth", bandwidth)) ||
+      failed(verifyRate(emitError, "f32_rate", f32Rate)) ||
+      failed(verifyMatrixRates(emitError, matrixRates)))
+    return failure();
+  if (!launch.isFinite() || launch.isNegative())
+    return emitError() << "expected launch to be finite and at least 0, got "
+                       << launch.convertToDouble();
+  if (cache < 1)
+    return emitError() << "expected cache to be at least 1, got " << cache;
+  if (kind == TargetKind::CPU) {
+    if (sharedPerBlock != 0 || sharedPerProcessor != 0 || registers != 0 || !launch.isZero())
+      return emitError() << "expected a cpu without shared memory, registers and launches, got "
+                         << "shared_per_block " << sharedPerBlock << ", shared_per_processor "
+                         << sharedPerProcessor << ", registers " << registers << ", launch "
+                         << launch.convertToDouble();
+    return success();
+  }
+  if (!matrixRates || matrixRates.empty())
+    return emitError() << "expected a gpu with matrix_rates, got none";
+  if (sharedPerBlock < 1 || sharedPerBlock > sharedPerProcessor)
+    return emitError() << "expected shared_per_block of 1 to shared_per_processor ("
+                       << sharedPerProcessor << "), got " << sharedPerBlock;
+  if (registers < 1)
+    return emitError() << "expected registers of a gpu to be at least 1, got " << registers;
+  return success();
+}
+
+double TargetAttr::getMatrixRate(Type elementType) const {
+  StringRef name = elementType.isBF16() ? "bf16" : elementType.isF16() ? "f16" : "";
+  auto rate = getMatrixRates() ? getMatrixRates().getAs<FloatAttr>(name) : FloatAttr();
+  return rate ? rate.getValueAsDouble() : 0;
+}
+
 } // namespace kvc

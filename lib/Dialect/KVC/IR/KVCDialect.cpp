@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Dialect/KVC/IR/KVC.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -51,6 +52,13 @@ static bool isProgramFunction(Attribute entry) {
 }
 
 LogicalResult KVCDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kTargetName) {
+    if (!isa<ModuleOp>(op) || !isa<TargetAttr>(attribute.getValue()))
+      return op->emitError("expected '")
+             << kTargetName << "' to be a #kvc.target on a module, got "
+             << attribute.getValue() << " on " << op->getName();
+    return success();
+  }
   if (attribute.getName() != "kvc.functions")
     return success();
   auto functions = dyn_cast<ArrayAttr>(attribute.getValue());

@@ -8,27 +8,13 @@
 // beside the operands, few rows are padding, and enough accumulators are in
 // flight to hide the latency of the multiply-adds.
 //===----------------------------------------------------------------------===//
-#include "kvc/Dialect/KVC/Transforms/Passes.h"
-#include "kvc/Support/CPUTier.h"
+#include "Plan.h"
 
 #include "llvm/Support/MathExtras.h"
 
-#define DEBUG_TYPE "kvc-plan-cpu"
-
-namespace kvc {
-#define GEN_PASS_DEF_PLANCPUPASS
-#include "kvc/Dialect/KVC/Transforms/Passes.h.inc"
-} // namespace kvc
-
 using namespace mlir;
 using namespace kvc;
-
-namespace {
-struct PlanCPUPass final : kvc::impl::PlanCPUPassBase<PlanCPUPass> {
-  using Base::Base;
-  void runOnOperation() override;
-};
-} // namespace
+using namespace kvc::plan;
 
 /// Tokens of one step of the online softmax: its scores and 64 rows of K and V
 /// of a head stay in the first-level cache.
@@ -81,7 +67,7 @@ static RegisterTileAttr chooseTile(MLIRContext *context, CPUTier tier, int64_t t
                                llvm::divideCeil(columns, chunks));
 }
 
-static CPUScheduleAttr planAttention(AttentionOp op, CPUTier tier, int64_t split) {
+CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   auto isBF16 = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getElementType().isBF16();
   };
@@ -101,19 +87,39 @@ static CPUScheduleAttr planAttention(AttentionOp op, CPUTier tier, int64_t split
                               queryTokens, llvm::alignTo(split, kTile));
 }
 
-void PlanCPUPass::runOnOperation() {
-  std::optional<CPUTier> parsed = symbolizeCPUTier(tier);
-  if (!parsed) {
-    getOperation().emitError("expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '")
-        << tier << "'";
-    return signalPassFailure();
-  }
-  if (split < 1 || split > (1 << 24)) {
-    getOperation().emitError("expected a split of 1 to 16777216 keys, got ") << split.getValue();
-    return signalPassFailure();
-  }
-  getOperation().walk([&](AttentionOp op) {
-    if (!op.getSchedule())
-      op.setScheduleAttr(planAttention(op, *parsed, split));
-  });
+/// Operations of one score beside its products, most of them its exponential.
+static constexpr int64_t kScoreOperations = 20;
+
+Cost plan::getCPUCost(const Problem &problem, CPUScheduleAttr schedule, TargetAttr target) {
+  bool isDecode = problem.phase == Phase::Decode;
+  int64_t queryTokens = isDecode ? 1 : schedule.getQueryTokens();
+  RegisterTileAttr tile = isDecode ? schedule.getDecode() : schedule.getPrefill();
+  Visits visits = countVisits(problem, queryTokens, schedule.getTile());
+  // Only decode cuts the keys of a sequence.
+  int64_t itemKeys = isDecode ? schedule.getSplit() : problem.batch.kvTokens;
+  Items items = countItems(problem, queryTokens, itemKeys);
+
+  double kvHeads = problem.kvHeads, queryHeads = problem.queryHeads();
+  double kv = visits.keys * kvHeads * problem.tokenBytes;
+  double distinct = visits.distinct * kvHeads * problem.tokenBytes;
+  double rows = problem.batch.sequences * problem.batch.queryTokens * queryHeads;
+  Cost cost;
+  cost.bytes = kv + visits.pages * kvHeads * 4 +
+               items.queryTokens * queryHeads * problem.queryBytes +
+               rows * problem.outputBytes +
+               items.partTokens * queryHeads * (problem.valueWidth * 4 + 4) * 2;
+  cost.memoryBytes = cost.bytes - (distinct <= target.getCache() ? kv - distinct : 0);
+
+  double itemRows = llvm::alignTo(queryTokens * problem.group, tile.getRows());
+  double scores = visits.tiles * schedule.getTile() * kvHeads * itemRows;
+  cost.operations = scores * 2 * (problem.keyWidth + problem.valueWidth);
+  double f32Rate = target.getF32Rate().convertToDouble();
+  double dotRate = target.getMatrixRate(BFloat16Type::get(target.getContext()));
+  bool usesDot = schedule.getProducts() == Products::Bf16Dot && dotRate > 0;
+  double compute = cost.operations / (usesDot ? dotRate : f32Rate) +
+                   scores * kScoreOperations / f32Rate;
+  double memory = cost.memoryBytes / target.getBandwidth().convertToDouble();
+  cost.bound = memory > compute ? Bound::Memory : Bound::Matrix;
+  cost.seconds = std::max(memory, compute);
+  return cost;
 }

@@ -41,6 +41,9 @@ int64_t getPackedPair(mlir::Type elementType);
 /// Tokens of one block of a packed key component.
 inline constexpr int64_t kPackedTokens = 16;
 
+/// The attribute of a module that holds a #kvc.target.
+inline constexpr llvm::StringLiteral kTargetName = "kvc.target";
+
 } // namespace kvc
 
 #endif // KVC_DIALECT_KVC_IR_KVC_H

@@ -229,6 +229,79 @@ def KVC_GPUScheduleAttr : KVC_Attr<"GPUSchedule", "gpu_schedule"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+def KVC_TargetKind : I32EnumAttr<"TargetKind", "kind of processor", [
+    I32EnumAttrCase<"CPU", 0, "cpu">,
+    I32EnumAttrCase<"GPU", 1, "gpu">]> {
+  let cppNamespace = "::kvc";
+  let genSpecializedAttr = 0;
+}
+
+/// A number of things a second, written as `3.35e12`.
+class KVC_Real<string desc> : APFloatParameter<desc> {
+  let parser = [{[&]() -> ::mlir::FailureOr<::llvm::APFloat> {
+    double value = 0;
+    if (failed($_parser.parseFloat(value)))
+      return ::mlir::failure();
+    return ::llvm::APFloat(value);
+  }()}];
+  let printer = "$_printer.printFloat($_self)";
+}
+
+def KVC_TargetAttr : KVC_Attr<"Target", "target"> {
+  let summary = "a processor, as `kvc-plan` knows it";
+  let description = [{
+    `kvc.target` on a module describes the processor that it is planned for, in
+    place of one that `kvc-plan` has built in:
+
+    ```mlir
+    module attributes {kvc.target = #kvc.target<name = "half_h100", kind = gpu,
+        processors = 66, bandwidth = 1.675e12,
+        matrix_rates = {bf16 = 494.7e12, f16 = 494.7e12}, f32_rate = 33.45e12,
+        cache = 26214400, launch = 2.5e-6, shared_per_block = 232448,
+        shared_per_processor = 233472, registers = 65536>} {}
+    ```
+
+    * `name`: how reports call it.
+    * `kind`: `gpu` or `cpu`.
+    * `processors`: multiprocessors, or cores.
+    * `bandwidth`: bytes that memory gives a second.
+    * `matrix_rates`: operations a second (an addition and a multiplication are two)
+      of the matrix units, or of the dot product instruction, by the type of their
+      operands; sums are in f32.
+    * `f32_rate`: other operations a second, in f32; a multiply-add is two.
+    * `cache`: bytes of the last cache before memory.
+    * `launch`: seconds to launch one kernel behind another.
+    * `shared_per_block`, `shared_per_processor`: bytes of shared memory that a thread
+      block may have, and that a multiprocessor has.
+    * `registers`: 32-bit registers of a multiprocessor.
+
+    Constraints:
+    1. there is a name, and there are 1 to 65536 processors;
+    2. `bandwidth` and `f32_rate` are positive, `launch` is not negative; all finite;
+    3. `matrix_rates` are positive and finite, of bf16 or f16;
+    4. `cache` is at least 1;
+    5. a GPU has matrix rates, shared memory and registers, and no more shared memory a
+       block than a multiprocessor; a CPU has no shared memory, registers or launches.
+  }];
+  let parameters = (ins StringRefParameter<>:$name, EnumParameter<KVC_TargetKind>:$kind,
+      "int64_t":$processors, KVC_Real<"bytes/s">:$bandwidth,
+      OptionalParameter<"::mlir::DictionaryAttr">:$matrix_rates,
+      KVC_Real<"operations/s">:$f32_rate, "int64_t":$cache, KVC_Real<"seconds">:$launch,
+      DefaultValuedParameter<"int64_t", "0">:$shared_per_block,
+      DefaultValuedParameter<"int64_t", "0">:$shared_per_processor,
+      DefaultValuedParameter<"int64_t", "0">:$registers);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Operations a second on operands of `elementType`; 0 if there are no such units.
+    double getMatrixRate(::mlir::Type elementType) const;
+  }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Other enums
 //===----------------------------------------------------------------------===//
 

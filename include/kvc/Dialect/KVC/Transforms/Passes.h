@@ -14,6 +14,10 @@
 #include "mlir/Pass/Pass.h"
 
 namespace kvc {
+/// Forms that kvc-plan takes by default.
+inline constexpr llvm::StringLiteral kDecodeForms = "heads_m:16x64x3x4";
+inline constexpr llvm::StringLiteral kPrefillForms = "rows,columns";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "kvc/Dialect/KVC/Transforms/Passes.h.inc"

@@ -36,31 +36,69 @@ def AssignCacheLayoutPass : Pass<"kvc-assign-cache-layout", "::mlir::ModuleOp"> 
   let dependentDialects = ["::kvc::KVCDialect"];
 }
 
-def PlanCPUPass : Pass<"kvc-plan-cpu", "::mlir::ModuleOp"> {
-  let summary = "choose the register tiles and splits of attention on the CPU";
+def PlanPass : Pass<"kvc-plan", "::mlir::ModuleOp"> {
+  let summary = "choose how each attention is computed, by a model of what it costs";
   let description = [{
-    Writes a `#kvc.cpu_schedule` on every `kvc.attention` that has no schedule
-    yet, so that a person can read or override it. The tier names what the
-    processor has: `avx512_bf16`, `avx512`, `avx2` (with FMA and F16C), `plain`.
-  }];
-  let options = [
-    Option<"tier", "tier", "std::string", "\"plain\"",
-           "avx512_bf16, avx512, avx2 or plain">,
-    Option<"split", "split", "int64_t", "4096",
-           "keys of one decode work item; rounded up to a multiple of the tile">
-  ];
-  let dependentDialects = ["::kvc::KVCDialect"];
-}
+    Writes a `#kvc.gpu_schedule` or a `#kvc.cpu_schedule` on every `kvc.attention`
+    that has no schedule yet, so that a person can read or override it.
 
-def PlanGPUPass : Pass<"kvc-plan-gpu", "::mlir::ModuleOp"> {
-  let summary = "choose the tiles, stages and splits of attention on the GPU";
-  let description = [{
-    Writes a `#kvc.gpu_schedule` on every `kvc.attention` that has no schedule
-    yet, so that a person can read or override it.
+    The processor is `target`: one that is built in, by name, or `gpu` or `cpu` for
+    the `kvc.target` of the module if it is of that kind, else for `h100_sxm` or
+    `cpu`. Without the option it is the module's, else `h100_sxm`. Any other name is
+    that of the module's `kvc.target`. `bandwidth` replaces what it says of memory.
+
+    | built in | processors | memory | bf16, f16 | f32 | last cache |
+    | --- | --- | --- | --- | --- | --- |
+    | `h100_sxm` | 132 | 3.35 TB/s | 989.4 TFLOP/s | 66.9 TFLOP/s | 50 MiB |
+    | `h200` | 132 | 4.8 TB/s | 989.4 TFLOP/s | 66.9 TFLOP/s | 50 MiB |
+    | `cpu` | the host's | 16 GB/s a core, up to 200 GB/s | by `tier` | by `tier` | 2 MiB a core |
+
+    Both GPUs have 227 KiB of shared memory a thread block, 228 KiB and 65536
+    registers a multiprocessor, and launch a kernel behind another in 2.5
+    microseconds. Planning.md says where each figure is from.
+
+    On a GPU the candidates are the `#kvc.gpu_stream`s of the forms that are asked
+    for; for each phase, the one with the shortest predicted time is taken, and of
+    those that are equal the one with the fewest registers a thread. Planning.md
+    describes the model. An attention that no candidate fits, or of elements that the
+    matrix units do not take, gets no schedule, and a remark says why.
+
+    On a CPU the register tiles are chosen so that the accumulators fit in the vector
+    registers of the tier beside the operands, and few rows are padding.
+
+    Two batches stand for those to come: decode, of `batch` sequences of `kv-len`
+    tokens with one new token each; prefill, of `prefill-batch` sequences of `q-len`
+    tokens that are all new.
+
+    `print` writes a table to the error stream for each attention and phase: what was
+    chosen, up to five others in the order of their times, and what does not fit, with
+    the reason. A schedule that was there is costed too.
+
+    ```mlir
+    // kvc-opt -kvc-plan="target=h200 batch=32 print"
+    ```
   }];
   let options = [
-    Option<"split", "split", "int64_t", "1024",
-           "keys of one work item; rounded up to a multiple of the tile">
+    Option<"target", "target", "std::string", "\"\"",
+           "processor: h100_sxm, h200, cpu, gpu, or the name of the module's kvc.target">,
+    Option<"bandwidth", "bandwidth", "double", "0.0",
+           "bytes that memory gives a second, if not what the target says">,
+    Option<"tier", "tier", "std::string", "\"\"",
+           "cpu: avx512_bf16, avx512, avx2 or plain (default: the host's)">,
+    Option<"forms", "forms", "std::string", "::kvc::kDecodeForms.str()",
+           "gpu: forms of decode, separated by commas; 'heads_m:16x64x3x4' is one with 16 rows, "
+           "64 keys, 3 stages and 4 warps, of which the last may be left out">,
+    Option<"prefillForms", "prefill-forms", "std::string", "::kvc::kPrefillForms.str()",
+           "gpu: forms of prefill">,
+    Option<"split", "split", "int64_t", "0",
+           "keys of one decode work item (0: 4096) on a CPU, or what they are a multiple of "
+           "(0: 256) on a GPU; rounded up to a multiple of the tiles">,
+    Option<"batch", "batch", "int64_t", "8", "decode: sequences of the batch that is costed">,
+    Option<"kvLen", "kv-len", "int64_t", "4096", "decode: tokens of each sequence">,
+    Option<"prefillBatch", "prefill-batch", "int64_t", "1",
+           "prefill: sequences of the batch that is costed">,
+    Option<"qLen", "q-len", "int64_t", "2048", "prefill: tokens of each sequence, all new">,
+    Option<"print", "print", "bool", "false", "print what was considered, and its costs">
   ];
   let dependentDialects = ["::kvc::KVCDialect"];
 }

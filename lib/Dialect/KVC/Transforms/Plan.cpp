@@ -1,0 +1,187 @@
+//===- Plan.cpp - chooses how each attention is computed ------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass: reads its options, and plans the attentions of a module one by one.
+// Plan.h lists what it is made of.
+//===----------------------------------------------------------------------===//
+#include "Plan.h"
+
+#include "kvc/Dialect/KVC/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+#define DEBUG_TYPE "kvc-plan"
+
+namespace kvc {
+#define GEN_PASS_DEF_PLANPASS
+#include "kvc/Dialect/KVC/Transforms/Passes.h.inc"
+} // namespace kvc
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::plan;
+
+// Batches beyond are not planned for, and would take long to count or overflow.
+static constexpr int64_t kMaxSplit = 1 << 24, kMaxBatch = 1 << 12, kMaxTokens = 1 << 20;
+static constexpr int64_t kMaxPrefillBatch = 1 << 10, kMaxQueryTokens = 1 << 14;
+/// Without an option: long enough on a CPU that parts cost nothing, and on a
+/// GPU so short that the lengths of a batch can be cut evenly.
+static constexpr int64_t kCPUSplit = 4096, kGPUSplit = 256;
+
+namespace {
+struct PlanPass final : kvc::impl::PlanPassBase<PlanPass> {
+  using Base::Base;
+  void runOnOperation() override;
+
+private:
+  LogicalResult readOptions();
+  bool isGPU() const { return processor.getKind() == TargetKind::GPU; }
+  Problem problemOf(AttentionOp op, Phase phase) const;
+  /// Plan an attention that has no schedule, and report to `os` if there is
+  /// one.
+  void planOnCPU(AttentionOp op, raw_ostream *os) const;
+  void planOnGPU(AttentionOp op, raw_ostream *os) const;
+  void reportGiven(AttentionOp op, GPUScheduleAttr schedule, Type element,
+                   raw_ostream &os) const;
+
+  CPUTier cpuTier = CPUTier::Plain;
+  TargetAttr processor;
+  AllowedForms allowedDecode, allowedPrefill;
+  int64_t itemKeys = 0; ///< What schedules are split at, or a multiple of.
+};
+} // namespace
+
+/// `target` with another bandwidth.
+static TargetAttr withBandwidth(TargetAttr target, double bandwidth) {
+  return TargetAttr::get(target.getContext(), target.getName(), target.getKind(),
+                         target.getProcessors(), APFloat(bandwidth), target.getMatrixRates(),
+                         target.getF32Rate(), target.getCache(), target.getLaunch(),
+                         target.getSharedPerBlock(), target.getSharedPerProcessor(),
+                         target.getRegisters());
+}
+
+LogicalResult PlanPass::readOptions() {
+  ModuleOp module = getOperation();
+  auto emitError = [&] { return module.emitError(); };
+  auto check = [&](StringRef what, StringRef unit, int64_t value, int64_t most) {
+    if (value >= 1 && value <= most)
+      return success();
+    return LogicalResult(emitError() << "expected " << what << " of 1 to " << most << " "
+                                     << unit << ", got " << value);
+  };
+  std::optional<CPUTier> parsed = resolveTier(tier);
+  if (!parsed)
+    return emitError() << "expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '"
+                       << tier << "'";
+  cpuTier = *parsed;
+  processor = resolveTarget(module, target, cpuTier);
+  if (!processor)
+    return failure();
+  if (!(bandwidth >= 0 && bandwidth <= 1e18))
+    return emitError() << "expected a bandwidth up to 1e18 bytes a second, got "
+                       << bandwidth.getValue();
+  if (bandwidth > 0)
+    processor = withBandwidth(processor, bandwidth);
+
+  FailureOr<AllowedForms> decode = parseForms(forms, emitError);
+  if (failed(decode))
+    return failure();
+  FailureOr<AllowedForms> prefill = parseForms(prefillForms, emitError);
+  if (failed(prefill))
+    return failure();
+  allowedDecode = *decode, allowedPrefill = *prefill;
+
+  itemKeys = split;
+  if (itemKeys == 0)
+    itemKeys = isGPU() ? kGPUSplit : kCPUSplit;
+  return success(
+      succeeded(check("a split", "keys", itemKeys, kMaxSplit)) &&
+      succeeded(check("a batch", "sequences", batch, kMaxBatch)) &&
+      succeeded(check("a kv-len", "tokens", kvLen, kMaxTokens)) &&
+      succeeded(check("a prefill-batch", "sequences", prefillBatch, kMaxPrefillBatch)) &&
+      succeeded(check("a q-len", "tokens", qLen, kMaxQueryTokens)));
+}
+
+Problem PlanPass::problemOf(AttentionOp op, Phase phase) const {
+  Batch decode = {batch, 1, kvLen}, prefill = {prefillBatch, qLen, qLen};
+  return getProblem(op, phase, phase == Phase::Decode ? decode : prefill);
+}
+
+void PlanPass::planOnCPU(AttentionOp op, raw_ostream *os) const {
+  bool isGiven = static_cast<bool>(op.getScheduleAttr());
+  if (!isGiven)
+    op.setScheduleAttr(planCPU(op, cpuTier, itemKeys));
+  auto schedule = dyn_cast<CPUScheduleAttr>(op.getScheduleAttr());
+  if (!os || !schedule)
+    return;
+  for (Phase phase : {Phase::Decode, Phase::Prefill})
+    printCPUReport(*os, op, problemOf(op, phase), processor, schedule, isGiven);
+}
+
+void PlanPass::reportGiven(AttentionOp op, GPUScheduleAttr schedule, Type element,
+                           raw_ostream &os) const {
+  for (Phase phase : {Phase::Decode, Phase::Prefill}) {
+    GPUStreamAttr stream =
+        phase == Phase::Decode ? schedule.getDecode() : schedule.getPrefill();
+    Problem problem = problemOf(op, phase);
+    GPUCost cost = getGPUCost(problem, stream, schedule.getSplit(), element, processor);
+    printGPUReport(os, op, problem, processor, Candidate{stream, cost},
+                   /*given=*/true);
+  }
+}
+
+void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
+  auto keepUnplanned = [&](const std::string &why) {
+    remark::missed(op.getLoc(), remark::RemarkOpts::name("Plan").category(DEBUG_TYPE))
+        << remark::reason("no schedule for {0}: {1}", processor.getName(), why);
+  };
+  auto given = dyn_cast_or_null<GPUScheduleAttr>(op.getScheduleAttr());
+  if (op.getScheduleAttr() && !given)
+    return;
+  Type element = getMatrixElement(op, processor);
+  if (!element)
+    return keepUnplanned("queries, cache and output are not all of one type that its matrix "
+                         "units take");
+  if (given) {
+    if (os)
+      reportGiven(op, given, element, *os);
+    return;
+  }
+
+  GPUStreamAttr streams[2];
+  for (Phase phase : {Phase::Decode, Phase::Prefill}) {
+    bool isDecode = phase == Phase::Decode;
+    Problem problem = problemOf(op, phase);
+    SmallVector<Candidate> candidates = rankStreams(
+        problem, isDecode ? allowedDecode : allowedPrefill, itemKeys, element, processor);
+    if (os)
+      printGPUReport(*os, op, problem, processor, candidates, /*given=*/false);
+    if (candidates.empty() || !candidates.front().cost.misfit.empty())
+      return keepUnplanned(
+          (isDecode ? "no candidate for decode fits" : "no candidate for prefill fits"));
+    streams[!isDecode] = candidates.front().stream;
+  }
+  int64_t tiles = std::lcm(streams[0].getKeys(), streams[1].getKeys());
+  op.setScheduleAttr(GPUScheduleAttr::get(op.getContext(), streams[0], streams[1],
+                                          llvm::alignTo(itemKeys, tiles)));
+}
+
+void PlanPass::runOnOperation() {
+  if (failed(readOptions()))
+    return signalPassFailure();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  getOperation().walk([&](AttentionOp op) {
+    if (isGPU())
+      planOnGPU(op, print ? &os : nullptr);
+    else
+      planOnCPU(op, print ? &os : nullptr);
+  });
+  llvm::errs() << text;
+}

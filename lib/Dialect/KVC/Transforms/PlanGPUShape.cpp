@@ -1,0 +1,75 @@
+//===- PlanGPUShape.cpp - what a thread block takes of a GPU --------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "PlanGPUShape.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::plan;
+
+// Limits of a multiprocessor, and how it hands out registers and shared memory.
+static constexpr int64_t kMaxWarps = 64, kMaxBlocks = 32, kMaxRegisters = 255;
+static constexpr int64_t kRegisterUnit = 256, kReservedShared = 1024;
+
+/// Registers of a thread for addresses, statistics and operands.
+static constexpr int64_t kOtherRegisters = 48;
+
+static int64_t getRegisters(const Shape &s) {
+  int64_t splitsOutput = s.form == StreamForm::Columns ? s.warps : 1;
+  int64_t scoreWarps = s.form == StreamForm::Rows ? 1 : s.warps;
+  int64_t output = llvm::divideCeil(s.warpRows() * s.valueWidth, 32 * splitsOutput);
+  int64_t scores = llvm::divideCeil(s.warpRows() * s.keys, 32 * scoreWarps);
+  return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
+         llvm::divideCeil(scores, 2) + kOtherRegisters;
+}
+
+int64_t plan::getMergeBytes(const Shape &s) {
+  return s.splitsKeys() ? s.warps * s.rows * (s.valueWidth * 4 + 32) : 0;
+}
+
+static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
+  int64_t ring = s.stages * s.keys * problem.sharedTokenBytes;
+  int64_t bytes = std::max(ring, getMergeBytes(s));
+  if (s.sharesQuery())
+    bytes += s.rows * problem.sharedQueryBytes;
+  // Probabilities, and the maxima and sums of each warp.
+  if (s.form == StreamForm::Columns)
+    bytes += s.rows * (s.keys * 2 + 16) + s.rows * s.warps * 8;
+  return bytes;
+}
+
+/// Thread blocks that a multiprocessor has room for.
+static int64_t getResident(int64_t sharedBytes, int64_t registers, int64_t warps,
+                           TargetAttr target) {
+  int64_t warpRegisters = llvm::alignTo(llvm::alignTo(registers, 8) * 32, kRegisterUnit);
+  return std::min({target.getSharedPerProcessor() / (sharedBytes + kReservedShared),
+                   target.getRegisters() / (warpRegisters * warps), kMaxWarps / warps,
+                   kMaxBlocks});
+}
+
+/// Why a stream cannot run, or an empty text.
+static std::string getMisfit(const GPUCost &cost, TargetAttr target) {
+  if (cost.registers > kMaxRegisters)
+    return llvm::formatv("expected at most {0} registers a thread, got {1}", kMaxRegisters,
+                         cost.registers);
+  if (cost.shared > target.getSharedPerBlock())
+    return llvm::formatv("expected at most {0} bytes of shared memory a block, got {1}",
+                         target.getSharedPerBlock(), cost.shared);
+  if (cost.resident == 0)
+    return llvm::formatv("expected a block to fit in {0} registers", target.getRegisters());
+  return {};
+}
+
+void plan::setResources(GPUCost &cost, const Problem &problem, const Shape &s,
+                        TargetAttr target) {
+  cost.registers = getRegisters(s);
+  cost.shared = getSharedBytes(problem, s);
+  cost.resident = getResident(cost.shared, cost.registers, s.warps, target);
+  cost.misfit = getMisfit(cost, target);
+}

@@ -1,0 +1,121 @@
+//===- PlanProblem.cpp - what an attention has to do for a batch ----------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Plan.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::plan;
+
+static int64_t getRowBytes(Type element, int64_t width) {
+  return width * element.getIntOrFloatBitWidth() / 8;
+}
+
+/// Bytes of a row in shared memory, in chunks of 16. Eight rows that are read
+/// at once are on different banks: by swizzling where the chunks are a multiple
+/// of 8, else by one more, which makes their number odd.
+static int64_t getSharedRowBytes(Type element, int64_t width) {
+  int64_t chunks = getRowBytes(element, llvm::alignTo(width, 16)) / 16;
+  return (chunks % 8 == 0 ? chunks : chunks + 1) * 16;
+}
+
+static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
+
+Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
+  ComponentAttr value = op.getValueComponent();
+  Problem problem = {};
+  problem.phase = phase;
+  problem.batch = batch;
+  problem.kvHeads = value.getHeads();
+  problem.group = op.getGroup();
+  problem.pageSize = op.getCache().getType().getPageSize();
+  problem.isDeterministic = op.getDeterministic();
+  problem.valueWidth = value.getWidth();
+  problem.valuePadded = llvm::alignTo(value.getWidth(), 16);
+  problem.outputBytes =
+      getRowBytes(getElement(op.getOutput()), value.getWidth()) + (op.getLse() ? 4 : 0);
+
+  llvm::StringSet<> seen;
+  auto addComponent = [&](ComponentAttr component) {
+    if (!seen.insert(component.getName().getValue()).second)
+      return;
+    Type element = component.getElementType();
+    problem.tokenBytes += getRowBytes(element, component.getWidth());
+    problem.sharedTokenBytes += getSharedRowBytes(element, component.getWidth());
+  };
+  addComponent(value);
+  for (auto [index, query] : llvm::enumerate(op.getQueries())) {
+    ComponentAttr component = op.getTermComponent(index);
+    addComponent(component);
+    problem.keyWidth += component.getWidth();
+    problem.keyPadded += llvm::alignTo(component.getWidth(), 16);
+    problem.queryBytes += getRowBytes(getElement(query), component.getWidth());
+    problem.sharedQueryBytes += getSharedRowBytes(getElement(query), component.getWidth());
+  }
+
+  for (Attribute modifier : op.getModifiers()) {
+    problem.isCausal |= isa<CausalAttr>(modifier);
+    problem.softcaps += isa<SoftcapAttr>(modifier);
+    if (auto window = dyn_cast<WindowAttr>(modifier))
+      problem.window = window.getSize();
+  }
+  return problem;
+}
+
+KeyRange Problem::visibleTo(int64_t first, int64_t count) const {
+  int64_t firstPos = batch.kvTokens - batch.queryTokens + first;
+  int64_t lastPos = firstPos + count - 1;
+  int64_t end = isCausal ? lastPos + 1 : batch.kvTokens;
+  int64_t begin = window ? std::max<int64_t>(0, firstPos - *window + 1) : 0;
+  return {begin, end};
+}
+
+/// Calls `visit` with the keys of each block of query tokens of one sequence,
+/// and the number of its tokens.
+static void forEachBlock(const Problem &problem, int64_t queryTokens,
+                         llvm::function_ref<void(KeyRange, int64_t)> visit) {
+  int64_t tokens = problem.batch.queryTokens;
+  for (int64_t first = 0; first < tokens; first += queryTokens) {
+    int64_t count = std::min(queryTokens, tokens - first);
+    visit(problem.visibleTo(first, count), count);
+  }
+}
+
+/// Blocks of `size` keys that hold some of `range`.
+static int64_t countTouched(KeyRange range, int64_t size) {
+  return llvm::divideCeil(range.end, size) - range.begin / size;
+}
+
+Visits plan::countVisits(const Problem &problem, int64_t queryTokens, int64_t tile) {
+  Visits visits;
+  forEachBlock(problem, queryTokens, [&](KeyRange range, int64_t) {
+    ++visits.tokenBlocks;
+    visits.keys += range.size();
+    visits.tiles += countTouched(range, tile);
+    visits.pages += countTouched(range, problem.pageSize);
+  });
+  visits.distinct = problem.visibleTo(0, problem.batch.queryTokens).size();
+  int64_t sequences = problem.batch.sequences;
+  return {visits.tokenBlocks * sequences, visits.keys * sequences, visits.tiles * sequences,
+          visits.pages * sequences, visits.distinct * sequences};
+}
+
+Items plan::countItems(const Problem &problem, int64_t queryTokens, int64_t keys) {
+  Items items;
+  forEachBlock(problem, queryTokens, [&](KeyRange range, int64_t tokens) {
+    int64_t count = countTouched(range, keys);
+    items.count += count;
+    items.queryTokens += count * tokens;
+    items.partTokens += count > 1 ? count * tokens : 0;
+  });
+  int64_t sequences = problem.batch.sequences;
+  return {items.count * sequences, items.queryTokens * sequences,
+          items.partTokens * sequences};
+}
