@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
 
+#include "kvc/Conversion/KernelABI.h"
 #include "kvc/Conversion/Passes.h"
+#include "kvc/Conversion/WorkListKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -24,9 +26,6 @@ namespace kvc {
 
 using namespace mlir;
 using namespace kvc;
-
-/// Name of the gpu.module.
-static constexpr StringRef kKernelModule = "kvc_kernels";
 
 /// Dynamic shared memory that a block of sm_90 may have.
 static constexpr int64_t kMaxSharedBytes = 227 * 1024;
@@ -59,8 +58,12 @@ static LogicalResult checkAttention(AttentionOp op) {
            << component.getName().getValue() << "' of " << element
            << "; supported: bf16, f16";
   };
+  // Probabilities are rounded to 16 bits: an output of f32 would promise more digits
+  // than there are.
   ComponentAttr value = op.getValueComponent();
-  if (failed(checkComponent(op, value)) || failed(check16Bit(value)))
+  if (failed(checkComponent(op, value)) || failed(check16Bit(value)) ||
+      failed(checkElement("an output", getElementTypeOrSelf(op.getOutput()),
+                          value.getElementType())))
     return failure();
   for (auto [term, query] : llvm::enumerate(op.getQueries())) {
     ComponentAttr key = op.getTermComponent(term);
@@ -119,6 +122,19 @@ static LogicalResult checkFunction(func::FuncOp function) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// What the kernel of the work list has to know of the attention's.
+static KernelDescription describeList(const KernelOrigin &origin, StringRef phase,
+                                      AttentionOp op, const KernelShape &shape) {
+  KernelDescription description;
+  description.function = origin.function;
+  description.op = origin.op;
+  description.phase = phase == "decode" ? KernelPhase::Decode : KernelPhase::Prefill;
+  description.split = cast<GPUScheduleAttr>(op.getScheduleAttr()).getSplit();
+  description.queryTokens = shape.stream.getQueryTokens();
+  description.deterministic = op.getDeterministic();
+  return description;
+}
+
 /// Emits the kernels of an attention: for each phase the list, the items, and the parts
 /// put together.
 static void emitAttentionKernels(OpBuilder &b, StringRef prefix, const KernelOrigin &origin,
@@ -129,7 +145,7 @@ static void emitAttentionKernels(OpBuilder &b, StringRef prefix, const KernelOri
         std::pair<StringRef, GPUStreamAttr>{"prefill", schedule.getPrefill()}}) {
     KernelShape shape(op, stream);
     std::string name = (prefix + "_" + phase).str();
-    emitWorkListKernel(b, name + "_worklist", phase, origin, op, shape);
+    emitWorkListKernel(b, op, name + "_worklist", describeList(origin, phase, op, shape));
     emitStreamKernel(b, name, phase, origin, op, shape);
   }
 }
@@ -175,7 +191,7 @@ void ConvertKVCToKVTilePass::runOnOperation() {
 
   OpBuilder b(&getContext());
   b.setInsertionPointToEnd(module.getBody());
-  auto kernels = gpu::GPUModuleOp::create(b, module.getLoc(), kKernelModule);
+  auto kernels = gpu::GPUModuleOp::create(b, module.getLoc(), kKernelModuleName);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), b.getUnitAttr());
   b.setInsertionPointToStart(kernels.getBody());
   for (func::FuncOp function : functions) {

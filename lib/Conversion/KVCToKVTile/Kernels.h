@@ -69,10 +69,6 @@ kvtile::KernelOp createKernel(mlir::OpBuilder &b, mlir::Location loc, llvm::Stri
 /// What the host must know to size the work list and the parts.
 void setPartAttributes(kvtile::KernelOp kernel, AttentionOp op, const KernelShape &shape);
 
-/// The kernel that lists the work items of one phase.
-void emitWorkListKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef phase,
-                        const KernelOrigin &origin, AttentionOp op, const KernelShape &shape);
-
 /// The attention of the items of one phase.
 void emitStreamKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef phase,
                       const KernelOrigin &origin, AttentionOp op, const KernelShape &shape);

@@ -111,7 +111,8 @@ void StreamSkeleton::emitLookup(Region &region, Value item) {
         CopyPlan::get(shape.stream.getKeys(), rowLanes, shape.threads, pageSize);
     ids.push_back(LookupOp::create(b, loc, PageIdsType::get(b.getContext(), plan.pageIds),
                                    arguments.get("batch page_ids"), item, index,
-                                   shape.stream.getKeys(), pageSize, rowLanes));
+                                   shape.stream.getKeys(), pageSize, rowLanes,
+                                   /*may_be_empty=*/false));
   }
   YieldOp::create(b, loc, ids);
 }

@@ -23,10 +23,10 @@ struct LowerSlot final : Lowering<SlotOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(SlotOp op, Adaptor adaptor, Rewriter &rewriter) const override {
     KernelBuilder k(rewriter, op.getLoc());
-    Value address = k.add(k.sharedBase(), op.getOffset());
+    Value base = k.sharedBase();
     if (op.getDynamicOffset())
-      address = k.add(address, adaptor.getDynamicOffset()[0]);
-    rewriter.replaceOp(op, address);
+      base = k.add(base, adaptor.getDynamicOffset()[0]);
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>{base, k.i32(op.getOffset())}});
     return success();
   }
 };
@@ -42,28 +42,51 @@ struct LowerLookup final : Lowering<LookupOp> {
     if (!plan.sharesPages)
       first = k.add(first, k.div(k.threadId(), plan.lanes));
     Value table = k.element(adaptor.getPageIds()[0], item.firstPage, 4);
-    Value last = k.add(item.kvEnd, -1);
-
-    // An item without keys owns no page.
-    Value exists = k.compare(Predicate::slt, item.kvBegin, item.kvEnd);
     SmallVector<Type> types(plan.pageIds, k.i32Type());
-    auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, exists, true);
-    {
+    // Emits a branch: two lists of ids, or zeros.
+    auto choose = [&](Value condition, auto then, auto otherwise) {
+      auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, condition, true);
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(branch.thenBlock());
+      scf::YieldOp::create(rewriter, op.getLoc(), then());
+      rewriter.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(rewriter, op.getLoc(), otherwise());
+      return SmallVector<Value>(branch.getResults());
+    };
+    auto load = [&](Value address) { return k.loadInvariant(k.i32Type(), address, 4); };
+    auto loadEach = [&] {
       SmallVector<Value> ids;
       for (int64_t i = 0; i < plan.pageIds; ++i) {
         Value token = k.add(first, i * (plan.sharesPages ? pageSize : plan.rowsPerPass));
         // Pages before the first key and past the last one may be anybody's.
-        token = k.min(k.max(token, item.kvBegin), last);
-        Value page = k.div(token, pageSize);
-        ids.push_back(k.loadInvariant(k.i32Type(), k.element(table, page, 4), 4));
+        token = k.min(k.max(token, item.kvBegin), k.add(item.kvEnd, -1));
+        ids.push_back(load(k.element(table, k.div(token, pageSize), 4)));
       }
-      scf::YieldOp::create(rewriter, op.getLoc(), ids);
-      rewriter.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(rewriter, op.getLoc(), SmallVector<Value>(plan.pageIds, k.i32(0)));
-    }
-    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(branch.getResults())});
+      return ids;
+    };
+    auto loadWhole = [&] {
+      SmallVector<Value> ids;
+      Value address = k.element(table, k.mul(adaptor.getTile()[0], keys / pageSize), 4);
+      for (int64_t i = 0; i < plan.pageIds; ++i)
+        ids.push_back(load(k.at(address, i * 4)));
+      return ids;
+    };
+    auto loadIds = [&] {
+      // A tile of whole pages, all of the item: their ids lie side by side.
+      if (!plan.sharesPages || pageSize > keys || plan.pageIds == 1)
+        return loadEach();
+      Value begins = k.compare(Predicate::sge, first, item.kvBegin);
+      Value ends = k.compare(Predicate::sle, k.add(first, keys), item.kvEnd);
+      return choose(arith::AndIOp::create(rewriter, op.getLoc(), begins, ends), loadWhole,
+                    loadEach);
+    };
+    SmallVector<Value> ids;
+    if (op.getMayBeEmpty()) // An item without keys owns no page.
+      ids = choose(k.compare(Predicate::slt, item.kvBegin, item.kvEnd), loadIds,
+                   [&] { return SmallVector<Value>(plan.pageIds, k.i32(0)); });
+    else
+      ids = loadIds();
+    rewriter.replaceOpWithMultiple(op, {ids});
     return success();
   }
 };
@@ -72,7 +95,7 @@ struct LowerLookup final : Lowering<LookupOp> {
 class Fetch {
 public:
   Fetch(KernelBuilder &k, FetchOp op, const PagesValues &source, ValueRange ids,
-        const WorkItemValues &item, Value kvHead, Value tile, Value slot)
+        const WorkItemValues &item, Value kvHead, Value tile, const SlotValues &slot)
       : k(k), type(op.getSource().getType()), slotType(op.getSlot().getType()), ids(ids),
         item(item), slot(slot),
         plan(CopyPlan::get(slotType.getRows(), op.getLanes(), getThreads(op),
@@ -105,7 +128,7 @@ private:
   SlotType slotType;
   ValueRange ids;
   const WorkItemValues &item;
-  Value slot;
+  SlotValues slot;
   CopyPlan plan;
   const PagesValues &source;
   Value row, chunk, firstKey, base;
@@ -136,10 +159,9 @@ Value Fetch::sourceOf(int64_t pass) {
 Value Fetch::destinationOf(int64_t pass) {
   // The permutation repeats every 8 rows.
   if (plan.rowsPerPass % 8 == 0 || slotType.getLayout() == SlotLayout::Padded)
-    return k.at(k.toShared(emitChunkAddress(k, slotType, slot, row, chunk)),
+    return k.at(emitChunkPointer(k, slotType, slot, row, chunk),
                 pass * plan.rowsPerPass * slotType.getRowBytes());
-  return k.toShared(emitChunkAddress(k, slotType, slot, k.add(row, pass * plan.rowsPerPass),
-                                     chunk));
+  return emitChunkPointer(k, slotType, slot, k.add(row, pass * plan.rowsPerPass), chunk);
 }
 
 void Fetch::emit(bool checked) {
@@ -191,7 +213,7 @@ struct LowerFetch final : Lowering<FetchOp> {
     PagesValues source(adaptor.getSource());
     WorkItemValues item = unpackItem(adaptor.getItem());
     Fetch fetch(k, op, source, adaptor.getIds(), item, adaptor.getKvHead()[0],
-                adaptor.getTile()[0], adaptor.getSlot()[0]);
+                adaptor.getTile()[0], SlotValues(adaptor.getSlot()));
     auto branch = scf::IfOp::create(rewriter, op.getLoc(), fetch.isWhole(), true);
     {
       OpBuilder::InsertionGuard guard(rewriter);

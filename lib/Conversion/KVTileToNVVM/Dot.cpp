@@ -28,7 +28,7 @@ using Registers = SmallVector<Value, 4>;
 class SlotReader {
 public:
   /// The warp's block begins at `origin` (elements of the stored matrix).
-  SlotReader(KernelBuilder &k, const ThreadPosition &position, SlotType type, Value slot,
+  SlotReader(KernelBuilder &k, const ThreadPosition &position, SlotType type, ValueRange slot,
              BlockOffset origin, int64_t originColumnUnit, bool transpose)
       : k(k), position(position), type(type), slot(slot), origin(origin),
         isAligned(originColumnUnit % 64 == 0), transpose(transpose) {}
@@ -47,7 +47,7 @@ private:
   KernelBuilder &k;
   const ThreadPosition &position;
   SlotType type;
-  Value slot;
+  SlotValues slot;
   BlockOffset origin;
   bool isAligned; ///< The block begins at a whole swizzle.
   bool transpose;
@@ -69,9 +69,8 @@ Value SlotReader::address(Value row, Value laneChunk, int64_t rowConstant, int64
   bool isSwizzled = type.getLayout() == SlotLayout::Swizzled;
   if (isSwizzled && !isAligned) {
     Value column = k.add(k.add(k.div(origin.column, 8), laneChunk), chunk);
-    Value from = k.at(k.toShared(emitChunkAddress(k, type, slot, addTo(k, origin.row, row), column)),
-                      rowConstant * type.getRowBytes());
-    return from;
+    return k.at(emitChunkPointer(k, type, slot, addTo(k, origin.row, row), column),
+                rowConstant * type.getRowBytes());
   }
   // Within a swizzle of 8 chunks, chunk c lies at c ^ (row % 8): one exclusive or a
   // multiple of 2 chunks away; whole swizzles, and rows, are constants.
@@ -79,7 +78,7 @@ Value SlotReader::address(Value row, Value laneChunk, int64_t rowConstant, int64
   int64_t constant = (chunk - inSwizzle) * 16 + rowConstant * type.getRowBytes();
   Value &base = bases[{inSwizzle, 0}];
   if (!base) {
-    Value lane = emitChunkAddress(k, type, k.i32(0), row, laneChunk);
+    Value lane = emitChunkOffset(k, type, row, laneChunk);
     if (inSwizzle)
       lane = k.bitXor(lane, k.i32(inSwizzle * 16));
     if (origin.row)
@@ -87,9 +86,9 @@ Value SlotReader::address(Value row, Value laneChunk, int64_t rowConstant, int64
     if (origin.column)
       lane = k.add(lane, k.mul(origin.column, 2));
     // What a loop does not change is added first.
-    base = k.toShared(k.add(slot, lane));
+    base = k.toShared(k.add(slot.base, lane));
   }
-  return k.at(base, constant);
+  return k.at(base, slot.offset + constant);
 }
 
 Registers SlotReader::block(int64_t r, int64_t c, bool half) {
@@ -193,7 +192,7 @@ struct LowerDot final : Lowering<DotOp> {
       BlockOffset origin{offset.row, offsetK};
       if (isTransposed)
         std::swap(origin.row, origin.column);
-      readerA.emplace(k, position, slotA, adaptor.getA()[0], origin,
+      readerA.emplace(k, position, slotA, adaptor.getA(), origin,
                       origin.column ? (isTransposed ? result.getWarpRows() : warpK) : 0,
                       isTransposed);
       a = getOperandA(*readerA, isTransposed);
@@ -205,7 +204,7 @@ struct LowerDot final : Lowering<DotOp> {
       BlockOffset origin{offsetK, offset.column};
       if (isTransposed)
         std::swap(origin.row, origin.column);
-      readerB.emplace(k, position, slotB, adaptor.getB()[0], origin,
+      readerB.emplace(k, position, slotB, adaptor.getB(), origin,
                       origin.column ? (isTransposed ? warpK : result.getWarpColumns()) : 0,
                       /*transpose=*/!isTransposed);
       b = getOperandB(*readerB, isTransposed, columns, warpK / 16);

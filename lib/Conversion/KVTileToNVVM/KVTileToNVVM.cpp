@@ -45,10 +45,10 @@ static void addTypeConversions(TypeConverter &converter, MLIRContext *context) {
       return failure();
     return repeat(f32, type.getNumRegisters(), types);
   });
-  converter.addConversion([=](SlotType type) -> std::optional<Type> {
+  converter.addConversion([=](SlotType type, SmallVectorImpl<Type> &types) -> LogicalResult {
     if (type.getLayout() == SlotLayout::Unassigned)
-      return Type();
-    return i32;
+      return failure();
+    return repeat(i32, 2, types);
   });
   converter.addConversion([=](PageIdsType type, SmallVectorImpl<Type> &types) {
     return repeat(i32, type.getCount(), types);

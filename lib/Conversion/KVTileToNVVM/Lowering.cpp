@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace kvc::kvtile {
@@ -58,10 +60,24 @@ BlockOffset emitBlockOffset(KernelBuilder &k, const ThreadPosition &position, La
 
 Value addTo(KernelBuilder &k, Value lhs, Value rhs) { return lhs ? k.add(lhs, rhs) : rhs; }
 
-Value emitChunkAddress(KernelBuilder &k, SlotType type, Value slot, Value row, Value chunk) {
+SlotValues::SlotValues(ValueRange values) : base(values[0]) {
+  IntegerAttr constant;
+  bool isConstant = matchPattern(values[1], m_Constant(&constant));
+  assert(isConstant && "kvtile.slot makes it one");
+  (void)isConstant;
+  offset = constant.getInt();
+}
+
+Value emitChunkOffset(KernelBuilder &k, SlotType type, Value row, Value chunk) {
   if (type.getLayout() == SlotLayout::Swizzled)
     chunk = k.bitXor(chunk, k.bitAnd(row, 7));
-  return k.add(slot, k.add(k.mul(row, type.getRowBytes()), k.mul(chunk, 16)));
+  return k.add(k.mul(row, type.getRowBytes()), k.mul(chunk, 16));
+}
+
+Value emitChunkPointer(KernelBuilder &k, SlotType type, const SlotValues &slot, Value row,
+                       Value chunk) {
+  Value address = k.add(slot.base, emitChunkOffset(k, type, row, chunk));
+  return k.at(k.toShared(address), slot.offset);
 }
 
 Value emitFiniteMax(KernelBuilder &k, Value max) {

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A tile is a list of registers per thread, a vec too; a slot is an address in
-// shared memory (i32); an item is its fields; pages and rows are a pointer and
-// strides. The patterns see them as ranges of values (1:N conversion).
+// shared memory and a constant offset from it (i32), so that slots side by side share
+// the addresses that depend on the lane; an item is its fields; pages and rows are a
+// pointer and strides. The patterns see them as ranges of values (1:N conversion).
 //===----------------------------------------------------------------------===//
 #ifndef KVC_LIB_CONVERSION_KVTILETONVVM_LOWERING_H
 #define KVC_LIB_CONVERSION_KVTILETONVVM_LOWERING_H
@@ -89,9 +90,20 @@ BlockOffset emitBlockOffset(KernelBuilder &k, const ThreadPosition &position, La
 /// `lhs + rhs`, where a null `lhs` is 0.
 mlir::Value addTo(KernelBuilder &k, mlir::Value lhs, mlir::Value rhs);
 
-/// Address of the chunk `chunk` of row `row` in a slot (i32 each).
-mlir::Value emitChunkAddress(KernelBuilder &k, SlotType type, mlir::Value slot, mlir::Value row,
-                             mlir::Value chunk);
+/// A converted slot.
+struct SlotValues {
+  explicit SlotValues(mlir::ValueRange values);
+  mlir::Value base;
+  int64_t offset;
+};
+
+/// Bytes from a slot's beginning to chunk `chunk` of row `row` (i32 each).
+mlir::Value emitChunkOffset(KernelBuilder &k, SlotType type, mlir::Value row,
+                            mlir::Value chunk);
+
+/// Pointer to chunk `chunk` of row `row` of a slot.
+mlir::Value emitChunkPointer(KernelBuilder &k, SlotType type, const SlotValues &slot,
+                             mlir::Value row, mlir::Value chunk);
 
 /// A maximum that can be subtracted: itself, or 0 if it is -inf.
 mlir::Value emitFiniteMax(KernelBuilder &k, mlir::Value max);

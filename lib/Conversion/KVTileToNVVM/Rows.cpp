@@ -136,8 +136,8 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
     Value base = source.address(k, query.token, query.head, 2);
     Value from = k.element(base, k.select(isColumn, pair, k.i32(0)), 4);
     Value loaded = k.select(exists, k.load(k.i32Type(), from, 4), k.i32(0));
-    Value address = emitChunkAddress(k, slot, adaptor.getSlot()[0], row, k.div(pair, 4));
-    k.store(loaded, k.at(k.toShared(address), k.mul(k.bitAnd(pair, 3), 4)), 4);
+    Value to = emitChunkPointer(k, slot, SlotValues(adaptor.getSlot()), row, k.div(pair, 4));
+    k.store(loaded, k.at(to, k.mul(k.bitAnd(pair, 3), 4)), 4);
     rewriter.setInsertionPointAfter(loop);
     rewriter.eraseOp(op);
     return success();

@@ -200,8 +200,9 @@ struct LowerStoreTile final : Lowering<StoreTileOp> {
     Value inChunk = k.mul(position.quarter, 4);
     ValueRange values = adaptor.getTile();
     for (int64_t c = 0; c < index.columns; ++c) {
-      Value address = emitChunkAddress(k, slot, adaptor.getSlot()[0], row, k.add(firstChunk, c));
-      Value to = k.toShared(k.add(address, inChunk));
+      Value chunk = emitChunkPointer(k, slot, SlotValues(adaptor.getSlot()), row,
+                                     k.add(firstChunk, c));
+      Value to = k.at(chunk, inChunk);
       for (int64_t r = 0; r < index.rows; ++r)
         for (int64_t half = 0; half < 2; ++half) {
           int64_t first = index.registerOf(r, c, half, 0);

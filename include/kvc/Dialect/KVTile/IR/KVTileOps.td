@@ -183,14 +183,16 @@ def KVTile_LookupOp : KVTile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Loads the ids that this thread needs to copy tile `tile` of `keys` keys with
     `lanes` threads a row from pages of `page_size` tokens; ids of pages that the
-    item does not own are never read.
+    item does not own are never read. `may_be_empty`: the item may have no keys; without
+    it, an item has some.
   }];
   let arguments = (ins KVTile_Pointer:$page_ids, KVTile_ItemType:$item, I32:$tile,
-                       I64Attr:$keys, I64Attr:$page_size, I64Attr:$lanes);
+                       I64Attr:$keys, I64Attr:$page_size, I64Attr:$lanes,
+                       UnitAttr:$may_be_empty);
   let results = (outs KVTile_PageIdsType:$ids);
   let assemblyFormat = [{
-    $page_ids `[` $item `,` $tile `]` `keys` $keys `page` $page_size `lanes` $lanes attr-dict
-    `:` type($page_ids) `->` qualified(type($ids))
+    $page_ids `[` $item `,` $tile `]` `keys` $keys `page` $page_size `lanes` $lanes
+    (`may_be_empty` $may_be_empty^)? attr-dict `:` type($page_ids) `->` qualified(type($ids))
   }];
 }
 
