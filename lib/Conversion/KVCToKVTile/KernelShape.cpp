@@ -51,16 +51,21 @@ int64_t KernelShape::paddedValueWidth() const {
   return llvm::alignTo(valueWidth, unit);
 }
 
-bool KernelShape::stagesQuery() const {
+bool KernelShape::holdsQuery() const {
   if (exchanges())
-    return true;
+    return false;
   int64_t rows = stream.getForm() == StreamForm::Rows ? stream.getRows() / stream.getWarps()
                                                       : stream.getRows();
   int64_t columns = 0;
   for (int64_t slot : termSlots)
     columns += slots[slot].getColumns();
   // Two elements a register, of 32 threads.
-  return !isTransposed() && rows * columns / 64 > kMaxQueryRegisters;
+  return isTransposed() || rows * columns / 64 <= kMaxQueryRegisters;
+}
+
+bool KernelShape::stagesQuery() const {
+  // With rows of its own, a warp reads them from global memory.
+  return stream.getForm() != StreamForm::Rows || !holdsQuery();
 }
 
 int64_t KernelShape::ringBytes() const {

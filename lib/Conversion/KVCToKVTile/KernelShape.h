@@ -35,8 +35,10 @@ public:
   bool isTransposed() const { return stream.getForm() == StreamForm::TokensM; }
   int64_t keysAxis() const { return isTransposed() ? 0 : 1; }
   int64_t paddedValueWidth() const;
-  /// The query waits in shared memory rather than in registers.
+  /// The query goes through shared memory, so that its rows are read once a block.
   bool stagesQuery() const;
+  /// It has registers for the whole item.
+  bool holdsQuery() const;
 
   // Shared memory: ring, query, probabilities, exchange of maxima.
   int64_t ringBytes() const;

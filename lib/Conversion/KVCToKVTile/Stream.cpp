@@ -84,21 +84,29 @@ private:
 
 SmallVector<Value> StreamSkeleton::emitQuery(Value item) {
   SmallVector<Value> query;
-  int64_t offset = shape.queryOffset();
+  int64_t offset = shape.queryOffset(), numRows = shape.stream.getRows();
+  auto typeOf = [&](SlotType slot) {
+    int64_t columns = slot.getColumns();
+    return shape.isTransposed() ? tile(columns, numRows, slot.getElementType())
+                                : tile(numRows, columns, slot.getElementType());
+  };
   for (auto [term, slot] : llvm::enumerate(shape.querySlots())) {
     Value rows = arguments.tensor(op.getQueries()[term]);
-    if (shape.stagesQuery()) {
-      Value to = SlotOp::create(b, loc, slot, Value(), b.getI64IntegerAttr(offset));
-      offset += slot.getBytes();
-      StageRowsOp::create(b, loc, rows, item, kvHead, firstRow, shape.group, to);
-      query.push_back(to);
+    if (!shape.stagesQuery()) {
+      query.push_back(LoadRowsOp::create(b, loc, typeOf(slot), rows, item, kvHead, firstRow,
+                                         shape.group));
       continue;
     }
-    int64_t numRows = shape.stream.getRows(), columns = slot.getColumns();
-    TileType type = shape.isTransposed() ? tile(columns, numRows, slot.getElementType())
-                                         : tile(numRows, columns, slot.getElementType());
-    query.push_back(LoadRowsOp::create(b, loc, type, rows, item, kvHead, firstRow, shape.group));
+    Value to = SlotOp::create(b, loc, slot, Value(), b.getI64IntegerAttr(offset));
+    offset += slot.getBytes();
+    StageRowsOp::create(b, loc, rows, item, kvHead, firstRow, shape.group, to);
+    query.push_back(to);
   }
+  if (!shape.stagesQuery() || !shape.holdsQuery())
+    return query; // the loop's first barrier comes before its first product
+  BarrierOp::create(b, loc);
+  for (auto [value, slot] : llvm::zip(query, shape.querySlots()))
+    value = LoadTileOp::create(b, loc, typeOf(slot), value);
   return query;
 }
 
@@ -184,9 +192,9 @@ void StreamSkeleton::emitConsume(Region &region, Value item, ValueRange query) {
 
 void StreamSkeleton::emitItem(Value index) {
   Value item = loadItem(index);
-  SmallVector<Value> query = emitQuery(item);
   auto range = TileRangeOp::create(b, loc, b.getI32Type(), b.getI32Type(), item,
                                    b.getI64IntegerAttr(shape.stream.getKeys()));
+  SmallVector<Value> query = emitQuery(item);
   int64_t rows = shape.stream.getRows(), columns = shape.paddedValueWidth();
   TileType sums = shape.isTransposed() ? tile(columns, rows, b.getF32Type())
                                        : tile(rows, columns, b.getF32Type());

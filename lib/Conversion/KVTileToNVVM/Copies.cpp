@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
@@ -65,15 +67,21 @@ struct LowerLookup final : Lowering<LookupOp> {
       return ids;
     };
     auto loadWhole = [&] {
+      // Each lane loads one, so that a warp reads them at once.
+      int64_t count = keys / pageSize, lanes = llvm::PowerOf2Ceil(count);
+      Value lane = k.bitAnd(k.threadId(), lanes - 1);
+      if (lanes != count)
+        lane = k.min(lane, k.i32(count - 1));
+      Value index = k.add(k.mul(adaptor.getTile()[0], count), lane);
+      Value own = load(k.element(table, index, 4));
       SmallVector<Value> ids;
-      Value address = k.element(table, k.mul(adaptor.getTile()[0], keys / pageSize), 4);
       for (int64_t i = 0; i < plan.pageIds; ++i)
-        ids.push_back(load(k.at(address, i * 4)));
+        ids.push_back(k.shuffle(own, i));
       return ids;
     };
     auto loadIds = [&] {
       // A tile of whole pages, all of the item: their ids lie side by side.
-      if (!plan.sharesPages || pageSize > keys || plan.pageIds == 1)
+      if (!plan.sharesPages || pageSize > keys || plan.pageIds == 1 || plan.pageIds > kWarpSize)
         return loadEach();
       Value begins = k.compare(Predicate::sge, first, item.kvBegin);
       Value ends = k.compare(Predicate::sle, k.add(first, keys), item.kvEnd);

@@ -224,8 +224,34 @@ struct LowerDot final : Lowering<DotOp> {
     return success();
   }
 };
+
+struct LowerLoadTile final : Lowering<LoadTileOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(LoadTileOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    ThreadPosition position(k);
+    TileType tile = op.getTile().getType();
+    SlotReader reader(k, position, op.getSlot().getType(), adaptor.getSlot(), BlockOffset(),
+                      /*originColumnUnit=*/0, /*transpose=*/false);
+    SmallVector<Value> registers;
+    if (tile.getLayout().getAtom() == Atom::MmaA) {
+      Operand operand = getOperandA(reader, /*isTransposed=*/false);
+      for (int64_t m = 0; m < tile.getWarpRows() / 16; ++m)
+        for (int64_t kk = 0; kk < tile.getWarpColumns() / 16; ++kk)
+          llvm::append_range(registers, operand.a(m, kk));
+    } else {
+      int64_t steps = tile.getWarpRows() / 16, columns = tile.getWarpColumns() / 8;
+      Operand operand = getOperandB(reader, /*isTransposed=*/true, columns, steps);
+      for (int64_t kk = 0; kk < steps; ++kk)
+        for (int64_t n = 0; n < columns; ++n)
+          llvm::append_range(registers, operand.b(kk, n));
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
 } // namespace
 
 void kvtile::populateDotPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<LowerDot>(converter, patterns.getContext());
+  patterns.add<LowerDot, LowerLoadTile>(converter, patterns.getContext());
 }

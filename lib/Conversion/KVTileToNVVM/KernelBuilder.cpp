@@ -150,6 +150,11 @@ Value KernelBuilder::shuffleXor(Value value, int64_t lanes) {
                               i32(kWarpSize - 1), NVVM::ShflKind::bfly, UnitAttr());
 }
 
+Value KernelBuilder::shuffle(Value value, int64_t lane) {
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(lane),
+                              i32(kWarpSize - 1), NVVM::ShflKind::idx, UnitAttr());
+}
+
 Value KernelBuilder::anyLane(Value condition) {
   return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition,
                                   NVVM::VoteSyncKind::any);

@@ -80,7 +80,7 @@ void AssignLayoutsPass::runOnOperation() {
   DenseSet<Value> scores = findScores(kernel);
 
   auto layoutOfTile = [&](Value value) {
-    if (value.getDefiningOp<LoadRowsOp>())
+    if (isa_and_nonnull<LoadRowsOp, LoadTileOp>(value.getDefiningOp()))
       return layouts.query;
     if (value.getDefiningOp<ConvertOp>())
       return layouts.probabilities;

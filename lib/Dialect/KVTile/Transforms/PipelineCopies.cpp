@@ -8,6 +8,7 @@
 #include "kvc/Dialect/KVTile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 #define DEBUG_TYPE "kvtile-pipeline-copies"
 
@@ -33,6 +34,7 @@ public:
   void run();
 
 private:
+  void startEarly();
   Value i32(int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
   }
@@ -92,8 +94,28 @@ void Pipeliner::emitProduce(Value tile, ValueRange tileSlots, ValueRange ids) {
   CommitOp::create(b, loc);
 }
 
+/// Moves the builder up to the first of the operations between the definitions that
+/// the copies need and the stream: what else comes before, such as loading the query,
+/// takes place while the first copies are under way.
+void Pipeliner::startEarly() {
+  SetVector<Value> needed;
+  getUsedValuesDefinedAbove({&op.getLookup(), &op.getProduce()}, needed);
+  needed.insert(op.getBegin());
+  needed.insert(op.getEnd());
+  Operation *last = nullptr;
+  for (Value value : needed) {
+    Operation *definition = value.getDefiningOp();
+    if (definition && definition->getBlock() == op->getBlock() &&
+        (!last || last->isBeforeInBlock(definition)))
+      last = definition;
+  }
+  if (last)
+    b.setInsertionPointAfter(last);
+}
+
 void Pipeliner::run() {
   Value begin = op.getBegin(), end = op.getEnd();
+  startEarly();
   // Before the loop, there may be no tile at all.
   SmallVector<SmallVector<Value>> ids;
   for (int64_t stage = 0; stage <= ahead; ++stage) {
@@ -105,6 +127,7 @@ void Pipeliner::run() {
   for (int64_t stage = 0; stage < ahead; ++stage)
     emitProduce(add(begin, stage), emitSlots(Value(), stage), ids[stage]);
 
+  b.setInsertionPoint(op);
   // Carried: the values of consume, the offset of the stage that is read, the page
   // ids of the next copy.
   SmallVector<Value> carried(op.getInits());

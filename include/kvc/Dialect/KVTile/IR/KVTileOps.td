@@ -131,6 +131,19 @@ def KVTile_StageRowsOp : KVTile_RowsAccess<"stage_rows", [MemoryEffects<[MemRead
   }];
 }
 
+def KVTile_LoadTileOp : KVTile_Op<"load_tile", [MemoryEffects<[MemRead]>]> {
+  let summary = "a slot, or its transpose, in registers";
+  let description = [{
+    The matrix of the slot as a tile of `mma_a`, or its transpose as one of `mma_b`, in
+    every warp. What was written has to be behind a barrier.
+  }];
+  let arguments = (ins KVTile_SlotType:$slot);
+  let results = (outs KVTile_TileType:$tile);
+  let assemblyFormat = [{
+    $slot attr-dict `:` qualified(type($slot)) `->` qualified(type($tile))
+  }];
+}
+
 def KVTile_SlotOp : KVTile_Op<"slot", [Pure]> {
   let summary = "a slot at an offset of the shared memory";
   let description = "`offset` bytes, plus `dynamic_offset` if given; multiples of 128.";
