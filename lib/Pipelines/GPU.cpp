@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
+#include "kvc/Dialect/KVTile/Transforms/Passes.h"
 #include "kvc/Pipelines/Pipelines.h"
 #include "kvc/Target/PTX/Passes.h"
 
@@ -27,9 +28,16 @@ static void addKernels(OpPassManager &pm, const Options &options, bool keepFunct
   plan.split = options.split;
   plan.print = options.printPlan;
   pm.addPass(createPlanPass(plan));
-  ConvertKVCToNVVMPassOptions convert;
+  ConvertKVCToKVTilePassOptions convert;
   convert.keepFunctions = keepFunctions;
-  pm.addPass(createConvertKVCToNVVMPass(convert));
+  pm.addPass(createConvertKVCToKVTilePass(convert));
+  OpPassManager &module = pm.nest<gpu::GPUModuleOp>();
+  module.addNestedPass<kvtile::KernelOp>(kvtile::createAssignLayoutsPass());
+  module.addNestedPass<kvtile::KernelOp>(kvtile::createPipelineCopiesPass());
+  module.addPass(createConvertKVTileToNVVMPass());
+  module.addPass(createCanonicalizerPass());
+  module.addPass(createCSEPass());
+  module.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createVerifyNVVMPass());
 }
 

@@ -1,8 +1,7 @@
 """What the GPU target refuses, and in which words.
 
 Written from its documentation: caches of f16 and bf16, all components of one
-attention and its queries of one type, the output of that type or f32, row-major
-components, widths that are multiples of 8 up to 256, or 512 beside 64 as in
+attention, its queries and its output of one type, row-major components, widths that are multiples of 8 up to 256, or 512 beside 64 as in
 multi-head latent attention.
 """
 
@@ -42,7 +41,7 @@ def gpu_refusal(config):
         return Expectation(rf"\b{other}\b.*\b{first}\b|\b{first}\b.*\b{other}\b")
     if config.query_dtype != first:
         return Expectation(rf"quer.*\b{config.query_dtype}\b")
-    if config.out_dtype not in (first, "f32"):
+    if config.out_dtype != first:
         return Expectation(rf"output.*\b{config.out_dtype}\b")
     heads = config.component(config.terms[0])[0]
     if config.query_heads // heads > MAX_GROUP:

@@ -84,6 +84,9 @@ enum class KernelValue {
   NumSequences, ///< "batch num_sequences", i32
   MaxKvLen,     ///< "batch max_kv_len", i32
 
+  Rows, ///< "rows", i64: the operation's tokens, those of its batch or, of a kvc.merge,
+        ///< of its first output.
+
   // Of the attention in this kernel's phase: memory of the workspace.
   ListItems,   ///< "list items": WorkItem[]
   ListMerges,  ///< "list merges": MergeEntry[]

@@ -71,35 +71,6 @@ def ConvertKVCToCPUPass : Pass<"convert-kvc-to-cpu", "::mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
-// KVCToNVVM
-//===----------------------------------------------------------------------===//
-
-def ConvertKVCToNVVMPass : Pass<"convert-kvc-to-nvvm", "::mlir::ModuleOp"> {
-  let summary = "generate GPU kernels on the nvvm dialect";
-  let description = [{
-    Replaces every public function of kvc operations by kernels in a
-    `gpu.module`. Attention needs a `#kvc.gpu_schedule`. What has no kernel yet is
-    refused with the reason. `KernelABI.h` says how each kernel describes itself.
-  }];
-  let options = [
-    Option<"keepFunctions", "keep-functions", "bool", "false",
-           "leave the functions, for -convert-kvc-to-launches">
-  ];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
-}
-
-def VerifyNVVMPass : Pass<"kvc-verify-nvvm", "::mlir::ModuleOp"> {
-  let summary = "refuse device code that is known to miscompile or abort";
-  let description = [{
-    Walks the kernels of a module before they become PTX, and refuses the
-    constructs that LLVM 22 compiles to wrong code without a word, or on which it
-    ends the process. Each message says what to write instead.
-  }];
-}
-
-//===----------------------------------------------------------------------===//
 // KVCToKVTile, KVTileToNVVM
 //===----------------------------------------------------------------------===//
 
@@ -131,6 +102,15 @@ def ConvertKVTileToNVVMPass : Pass<"convert-kvtile-to-nvvm", "::mlir::gpu::GPUMo
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+}
+
+def VerifyNVVMPass : Pass<"kvc-verify-nvvm", "::mlir::ModuleOp"> {
+  let summary = "refuse device code that is known to miscompile or abort";
+  let description = [{
+    Walks the kernels of a module before they become PTX, and refuses the
+    constructs that LLVM 22 compiles to wrong code without a word, or on which it
+    ends the process. Each message says what to write instead.
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,7 +145,7 @@ def ExpandRuntimeCallsPass : Pass<"kvc-expand-runtime-calls"> {
 def ConvertKVCToLaunchesPass : Pass<"convert-kvc-to-launches", "::mlir::ModuleOp"> {
   let summary = "generate the host code that launches GPU kernels";
   let description = [{
-    Runs after `-convert-kvc-to-nvvm="keep-functions"`: replaces each function by
+    Runs after `-convert-kvc-to-kvtile="keep-functions"`: replaces each function by
     `needs` and `run` of the host ABI, and lists the kernels of the `gpu.module`
     in the attribute `kvc.kernels` of the module. `run` has the runtime check the
     call, lays out the workspace, and launches the kernels of each operation in

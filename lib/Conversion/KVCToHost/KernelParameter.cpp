@@ -48,6 +48,7 @@ static constexpr std::pair<KernelValue, StringLiteral> kSpellings[] = {
     {KernelValue::NumTokens, "batch num_tokens"},
     {KernelValue::NumSequences, "batch num_sequences"},
     {KernelValue::MaxKvLen, "batch max_kv_len"},
+    {KernelValue::Rows, "rows"},
     {KernelValue::ListItems, "list items"},
     {KernelValue::ListMerges, "list merges"},
     {KernelValue::ListCounts, "list counts"},
@@ -143,6 +144,10 @@ kvc::getParameterTypes(const KernelParameter &parameter, Operation *op, unsigned
   case KernelValue::MaxKvLen:
   case KernelValue::ListTarget:
     return SmallVector<Type, 4>{i32};
+  case KernelValue::Rows:
+    if (!findOperand<BatchType>(op) && !isa<MergeOp>(op))
+      return std::nullopt;
+    return SmallVector<Type, 4>{i64};
   case KernelValue::PageStride:
     return SmallVector<Type, 4>{i64};
   default:

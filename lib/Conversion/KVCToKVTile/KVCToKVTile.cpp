@@ -68,6 +68,8 @@ static LogicalResult checkAttention(AttentionOp op) {
   for (auto [term, query] : llvm::enumerate(op.getQueries())) {
     ComponentAttr key = op.getTermComponent(term);
     if (failed(checkComponent(op, key)) || failed(check16Bit(key)) ||
+        failed(checkElement("component '" + key.getName().getValue() + "'",
+                            key.getElementType(), value.getElementType())) ||
         failed(checkElement("a query", getElementTypeOrSelf(query), key.getElementType())))
       return failure();
   }
@@ -109,8 +111,14 @@ static LogicalResult checkFunction(func::FuncOp function) {
       for (auto name : append.getComponents().getAsRange<StringAttr>())
         if (failed(checkComponent(append, append.getCache().getType().getComponent(name))))
           return failure();
-    } else if (!isa<func::ReturnOp, RopeOp, MergeOp, CacheFromBuffersOp,
-                    BatchFromBlockTableOp, BatchFromCSROp>(op)) {
+    } else if (auto rope = dyn_cast<RopeOp>(op)) {
+      if (failed(checkRope(rope)))
+        return failure();
+    } else if (auto merge = dyn_cast<MergeOp>(op)) {
+      if (failed(checkMerge(merge)))
+        return failure();
+    } else if (!isa<func::ReturnOp, CacheFromBuffersOp, BatchFromBlockTableOp,
+                    BatchFromCSROp>(op)) {
       return op.emitOpError("has no GPU kernel; supported: kvc.append, kvc.attention, "
                             "kvc.merge, kvc.rope");
     }
@@ -147,6 +155,7 @@ static void emitAttentionKernels(OpBuilder &b, StringRef prefix, const KernelOri
     std::string name = (prefix + "_" + phase).str();
     emitWorkListKernel(b, op, name + "_worklist", describeList(origin, phase, op, shape));
     emitStreamKernel(b, name, phase, origin, op, shape);
+    emitCombineKernel(b, name + "_combine", phase, origin, op, shape);
   }
 }
 
@@ -163,6 +172,12 @@ static void emitKernels(OpBuilder &b, func::FuncOp function) {
     KernelOrigin origin{name, static_cast<int32_t>(index)};
     if (auto attention = dyn_cast<AttentionOp>(op))
       emitAttentionKernels(b, nameOf("attention"), origin, attention);
+    else if (auto append = dyn_cast<AppendOp>(op))
+      emitAppendKernel(b, nameOf("append"), origin, append);
+    else if (auto rope = dyn_cast<RopeOp>(op); rope && !isFusedRope(rope))
+      emitRopeKernel(b, nameOf("rope"), origin, rope);
+    else if (auto merge = dyn_cast<MergeOp>(op))
+      emitMergeKernel(b, nameOf("merge"), origin, merge);
   }
 }
 

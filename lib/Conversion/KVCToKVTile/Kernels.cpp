@@ -25,7 +25,7 @@ void KernelSignature::add(std::string name, Type type, int32_t alignment) {
 void KernelSignature::add(StringRef name) {
   MLIRContext *context = op->getContext();
   Type type = LLVM::LLVMPointerType::get(context, 1);
-  if (name == "batch page_stride")
+  if (name == "batch page_stride" || name == "rows")
     type = IntegerType::get(context, 64);
   else if (llvm::is_contained({"batch num_tokens", "batch num_sequences", "batch max_kv_len",
                                "list target"},
@@ -34,18 +34,22 @@ void KernelSignature::add(StringRef name) {
   add(name.str(), type, 0);
 }
 
-std::string KernelSignature::nameOf(Value tensor) const {
-  for (OpOperand &operand : op->getOpOperands())
+std::string KernelSignature::nameOf(Operation *owner, Value tensor) const {
+  std::string prefix;
+  if (owner != op)
+    prefix = "op " + std::to_string(std::distance(owner->getBlock()->begin(),
+                                                  owner->getIterator())) + " ";
+  for (OpOperand &operand : owner->getOpOperands())
     if (operand.get() == tensor)
-      return "operand " + std::to_string(operand.getOperandNumber());
-  return "result " + std::to_string(cast<OpResult>(tensor).getResultNumber());
+      return prefix + "operand " + std::to_string(operand.getOperandNumber());
+  return prefix + "result " + std::to_string(cast<OpResult>(tensor).getResultNumber());
 }
 
-void KernelSignature::addTensor(Value tensor, int32_t alignment) {
+void KernelSignature::addTensorOf(Operation *owner, Value tensor, int32_t alignment) {
   auto type = cast<RankedTensorType>(tensor.getType());
   MLIRContext *context = op->getContext();
   Type element = type.getElementType();
-  std::string name = nameOf(tensor);
+  std::string name = nameOf(owner, tensor);
   if (indices.count(name)) // a tensor may be an operand twice
     return;
   if (type.getRank() == 1)
@@ -68,7 +72,9 @@ Value KernelArguments::get(StringRef name) const {
   return values[found->second];
 }
 
-Value KernelArguments::tensor(Value tensor) const { return get(signature->nameOf(tensor)); }
+Value KernelArguments::tensorOf(Operation *owner, Value tensor) const {
+  return get(signature->nameOf(owner, tensor));
+}
 
 Value KernelArguments::component(ComponentAttr component) const {
   return get(("component " + component.getName().getValue()).str());

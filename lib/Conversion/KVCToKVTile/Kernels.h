@@ -27,7 +27,12 @@ public:
 
   /// `alignment`: bytes that data and strides are a multiple of; 0: an element.
   void add(llvm::StringRef name);
-  void addTensor(mlir::Value tensor, int32_t alignment = 0);
+  void addTensor(mlir::Value tensor, int32_t alignment = 0) {
+    addTensorOf(op, tensor, alignment);
+  }
+  /// A tensor of `owner`, which may be another operation of the block, whose work this
+  /// kernel does too.
+  void addTensorOf(mlir::Operation *owner, mlir::Value tensor, int32_t alignment = 0);
   void addComponent(ComponentAttr component, int32_t alignment = 0);
 
   llvm::SmallVector<std::string> names;
@@ -39,7 +44,7 @@ private:
   mlir::Operation *op;
   llvm::StringMap<unsigned> indices;
   void add(std::string name, mlir::Type type, int32_t alignment);
-  std::string nameOf(mlir::Value tensor) const;
+  std::string nameOf(mlir::Operation *owner, mlir::Value tensor) const;
 };
 
 /// The arguments of a kernel by the same names.
@@ -50,7 +55,8 @@ public:
       : signature(&signature), values(values) {}
 
   mlir::Value get(llvm::StringRef name) const;
-  mlir::Value tensor(mlir::Value tensor) const;
+  mlir::Value tensor(mlir::Value tensor) const { return tensorOf(signature->op, tensor); }
+  mlir::Value tensorOf(mlir::Operation *owner, mlir::Value tensor) const;
   mlir::Value component(ComponentAttr component) const;
 
 private:
@@ -72,6 +78,26 @@ void setPartAttributes(kvtile::KernelOp kernel, AttentionOp op, const KernelShap
 /// The attention of the items of one phase.
 void emitStreamKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef phase,
                       const KernelOrigin &origin, AttentionOp op, const KernelShape &shape);
+
+/// Puts the parts of the split items of one phase together.
+void emitCombineKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef phase,
+                       const KernelOrigin &origin, AttentionOp op, const KernelShape &shape);
+
+void emitAppendKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelOrigin &origin,
+                      AppendOp op);
+
+/// The rope that makes `value`, if the kernel of `append` rotates as it copies.
+RopeOp getFusedRope(AppendOp append, mlir::Value value);
+/// True if a kernel of an append does the work of `rope`.
+bool isFusedRope(RopeOp rope);
+
+llvm::LogicalResult checkRope(RopeOp op);
+void emitRopeKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelOrigin &origin,
+                    RopeOp op);
+
+llvm::LogicalResult checkMerge(MergeOp op);
+void emitMergeKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelOrigin &origin,
+                     MergeOp op);
 
 } // namespace kvc
 

@@ -220,7 +220,7 @@ LogicalResult LaunchFunction::checkOperation(Operation &op) {
     if (covered.contains(&op))
       return success();
     return op.emitOpError("expected a kernel in the gpu.module, found none; run "
-                          "convert-kvc-to-nvvm with keep-functions before this pass");
+                          "convert-kvc-to-kvtile with keep-functions before this pass");
   }
   if (auto attention = dyn_cast<AttentionOp>(op))
     return checkPhases(attention);

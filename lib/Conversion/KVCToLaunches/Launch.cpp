@@ -66,6 +66,8 @@ void LaunchFunction::emitParameter(const Kernel &kernel, const KernelParameter &
       results.push_back(abi.loadI64(structure, strides));
     return;
   }
+  if (parameter.value == KernelValue::Rows)
+    return results.push_back(emitRows(op));
   const AttentionSpace &space = spaces[getAttentionKernel(kernel).op];
   auto at = [&](Value offset) { results.push_back(ints.offset(workspace, offset)); };
   switch (parameter.value) {
@@ -116,7 +118,7 @@ static constexpr int64_t kReservedSharedBytes = 1024; ///< Of each block.
 static constexpr int64_t kGridRounds = 4;
 
 /// Blocks that work items are cut for, as a factor of those that run at once.
-static constexpr int64_t kTargetRounds = 2;
+static constexpr int64_t kTargetRounds = 1;
 
 /// Largest extent of a grid along x, and along y and z.
 static constexpr int64_t kMaxGrid[] = {INT32_MAX, 65535, 65535};

@@ -81,25 +81,14 @@ private:
 
 void Finish::storeFinal(const QueryRow &row, Value column, Value isFirst,
                         const MergedPair &pair) {
-  Value total = pair.sum, first = pair.first, second = pair.second, max = pair.max;
+  Value sink;
   if (sinks) {
-    // A logit without a value; a partial result has none: it counts once.
     Value offset = k.mul(k.toI64(row.head), sinks->stride);
-    Value sink = k.mulF(k.loadInvariant(k.f32Type(), k.element(sinks->data, offset, 4), 4),
-                        k.f32(kLog2E));
-    max = k.maxF(pair.max, sink);
-    Value reference = emitFiniteMax(k, max);
-    Value factor = k.exp2(k.subF(pair.max, reference));
-    total = k.addF(k.mulF(total, factor), k.exp2(k.subF(sink, reference)));
-    first = k.mulF(first, factor);
-    second = k.mulF(second, factor);
+    sink = k.loadInvariant(k.f32Type(), k.element(sinks->data, offset, 4), 4);
   }
-  // A query that sees no key and has no sink: sum 0, output 0.
-  Value zero = k.f32(0.0);
-  Value isEmpty = k.compareF(arith::CmpFPredicate::OEQ, total, zero);
-  Value inverse = k.select(isEmpty, zero, k.reciprocal(total));
-  first = k.mulF(first, inverse);
-  second = k.mulF(second, inverse);
+  SummedRow divided =
+      emitDividedRow(k, {pair.max, pair.sum, {pair.first, pair.second}}, sink);
+  Value first = divided.columns[0], second = divided.columns[1];
   Type element = op.getOutput().getType().getElementType();
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   Value address = k.at(output.address(k, row.token, row.head, bytes),
@@ -109,9 +98,8 @@ void Finish::storeFinal(const QueryRow &row, Value column, Value isFirst,
   if (!lse)
     return;
   k.guarded(isFirst, [&] {
-    // The logarithm of a sum of 0 is -inf.
-    Value value = k.mulF(k.addF(emitFiniteMax(k, max), k.log2(total)), k.f32(kLn2));
-    k.store(value, lse->address(k, row.token, row.head, 4), 4);
+    k.store(emitLogSumExp(k, divided.max, divided.sum),
+            lse->address(k, row.token, row.head, 4), 4);
   });
 }
 

@@ -150,13 +150,8 @@ void ConvertKVTileToNVVMPass::runOnOperation() {
     return signalPassFailure();
   if (module.getOps<KernelOp>().empty())
     return;
-  if (!module.lookupSymbol(kSharedName)) {
-    OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-    auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
-    LLVM::GlobalOp::create(b, module.getLoc(), bytes, /*isConstant=*/false,
-                           LLVM::Linkage::External, kSharedName, Attribute(),
-                           /*alignment=*/1024, kSharedSpace);
-  }
+  OpBuilder b(&getContext());
+  declareShared(b, module);
 
   TypeConverter converter;
   addTypeConversions(converter, &getContext());

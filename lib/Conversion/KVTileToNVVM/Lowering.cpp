@@ -80,10 +80,4 @@ Value emitChunkPointer(KernelBuilder &k, SlotType type, const SlotValues &slot, 
   return k.at(k.toShared(address), slot.offset);
 }
 
-Value emitFiniteMax(KernelBuilder &k, Value max) {
-  // -inf - -inf would be NaN; with 0, exp2 of a score of -inf is 0 as it should.
-  Value isNone = k.compareF(arith::CmpFPredicate::OEQ, max, k.minusInfinity());
-  return k.select(isNone, k.f32(0.0), max);
-}
-
 } // namespace kvc::kvtile

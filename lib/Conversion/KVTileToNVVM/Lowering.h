@@ -14,16 +14,12 @@
 #ifndef KVC_LIB_CONVERSION_KVTILETONVVM_LOWERING_H
 #define KVC_LIB_CONVERSION_KVTILETONVVM_LOWERING_H
 
-#include "KernelBuilder.h"
-
+#include "kvc/Conversion/KernelBuilder.h"
 #include "kvc/Conversion/WorkList.h"
 
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace kvc::kvtile {
-
-inline constexpr double kLog2E = 1.4426950408889634074;
-inline constexpr double kLn2 = 0.69314718055994530942;
 
 /// A pattern for one operation.
 template <typename OpTy>
@@ -104,9 +100,6 @@ mlir::Value emitChunkOffset(KernelBuilder &k, SlotType type, mlir::Value row,
 /// Pointer to chunk `chunk` of row `row` of a slot.
 mlir::Value emitChunkPointer(KernelBuilder &k, SlotType type, const SlotValues &slot,
                              mlir::Value row, mlir::Value chunk);
-
-/// A maximum that can be subtracted: itself, or 0 if it is -inf.
-mlir::Value emitFiniteMax(KernelBuilder &k, mlir::Value max);
 
 /// The registers of a tile of `mma_c`, by what they hold.
 struct AccumulatorIndex {

@@ -1,4 +1,4 @@
-//===- Rows.cpp - work items and query rows -------------------------------===//
+//===- Rows.cpp - work items, addresses and query rows --------------------===//
 //
 // Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -63,6 +63,47 @@ struct LowerRowBlock final : Lowering<RowBlockOp> {
     Value row = op.getBlocks() == 1 ? k.i32(0)
                                     : k.mul(k.rem(block, op.getBlocks()), op.getRows());
     rewriter.replaceOp(op, ValueRange{k.div(block, op.getBlocks()), row});
+    return success();
+  }
+};
+
+static int64_t getElementBytes(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+struct LowerRow final : Lowering<RowOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(RowOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    int64_t bytes = getElementBytes(op.getSource().getType().getElementType());
+    rewriter.replaceOp(op, RowsValues(adaptor.getSource())
+                               .address(k, adaptor.getToken()[0], adaptor.getHead()[0], bytes));
+    return success();
+  }
+};
+
+struct LowerPageRow final : Lowering<PageRowOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(PageRowOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    PagesType type = op.getSource().getType();
+    PagesValues pages(adaptor.getSource());
+    Value slot = adaptor.getSlot()[0];
+    Value page = k.div(slot, type.getPageSize());
+    Value token = k.sub(slot, k.mul(page, type.getPageSize()));
+    Value offset = k.add(k.mul(page, pages.pageStride), k.mul(token, pages.tokenStride));
+    offset = k.add(offset, k.mul(k.toI64(adaptor.getHead()[0]), pages.headStride));
+    rewriter.replaceOp(op, k.element(pages.data, offset, getElementBytes(type.getElementType())));
+    return success();
+  }
+};
+
+struct LowerHead final : Lowering<HeadOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(HeadOp op, Adaptor adaptor, Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    HeadsValues heads(adaptor.getSource());
+    Value offset = k.mul(k.toI64(adaptor.getHead()[0]), heads.stride);
+    int64_t bytes = getElementBytes(op.getSource().getType().getElementType());
+    rewriter.replaceOp(op, k.element(heads.data, offset, bytes));
     return success();
   }
 };
@@ -164,6 +205,6 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
 } // namespace
 
 void kvtile::populateRowPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<LowerWorkItem, LowerTileRange, LowerRowBlock, LowerLoadRows, LowerStageRows>(
-      converter, patterns.getContext());
+  patterns.add<LowerWorkItem, LowerTileRange, LowerRowBlock, LowerRow, LowerPageRow, LowerHead,
+               LowerLoadRows, LowerStageRows>(converter, patterns.getContext());
 }

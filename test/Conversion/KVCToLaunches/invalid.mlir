@@ -5,7 +5,7 @@
 !cache = !kvc.cache<page = 16, k: 8x128xbf16>
 
 func.func @no_kernels(%k: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc.batch) {
-  // expected-error@below {{expected a kernel in the gpu.module, found none; run convert-kvc-to-nvvm with keep-functions before this pass}}
+  // expected-error@below {{expected a kernel in the gpu.module, found none; run convert-kvc-to-kvtile with keep-functions before this pass}}
   kvc.append %cache[k: %k] at %batch : !cache, tensor<?x8x128xbf16>
   return
 }

@@ -15,7 +15,7 @@
 
 namespace kvc {
 /// Forms that kvc-plan takes by default.
-inline constexpr llvm::StringLiteral kDecodeForms = "heads_m:16x64x3x4";
+inline constexpr llvm::StringLiteral kDecodeForms = "tokens_m,heads_m,columns";
 inline constexpr llvm::StringLiteral kPrefillForms = "rows,columns";
 
 #define GEN_PASS_DECL

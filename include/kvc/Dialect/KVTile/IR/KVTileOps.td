@@ -98,6 +98,46 @@ def KVTile_RowBlockOp : KVTile_Op<"row_block", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+def KVTile_Index : AnyTypeOf<[I32, I64]>;
+
+def KVTile_RowOp : KVTile_Op<"row", [Pure]> {
+  let summary = "address of the row of a token and head";
+  let description = "Its elements lie one after the other. Computed in 64 bits.";
+  let arguments = (ins KVTile_RowsType:$source, KVTile_Index:$token, KVTile_Index:$head);
+  let results = (outs KVTile_Pointer:$address);
+  let assemblyFormat = [{
+    $source `[` $token `:` type($token) `,` $head `:` type($head) `]` attr-dict
+    `:` qualified(type($source)) `->` type($address)
+  }];
+}
+
+def KVTile_PageRowOp : KVTile_Op<"page_row", [Pure]> {
+  let summary = "address of the row of a slot and head of a paged component";
+  let description = [{
+    Slot s is token `s % page size` of page `s / page size`; it is not negative.
+  }];
+  let arguments = (ins KVTile_PagesType:$source, I64:$slot, KVTile_Index:$head);
+  let results = (outs KVTile_Pointer:$address);
+  let assemblyFormat = [{
+    $source `[` $slot `,` $head `:` type($head) `]` attr-dict
+    `:` qualified(type($source)) `->` type($address)
+  }];
+}
+
+def KVTile_HeadOp : KVTile_Op<"head", [Pure]> {
+  let summary = "address of the element of a head";
+  let arguments = (ins KVTile_HeadsType:$source, KVTile_Index:$head);
+  let results = (outs KVTile_Pointer:$address);
+  let assemblyFormat = [{
+    $source `[` $head `:` type($head) `]` attr-dict
+    `:` qualified(type($source)) `->` type($address)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Query rows
 //===----------------------------------------------------------------------===//
 

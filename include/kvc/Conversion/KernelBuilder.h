@@ -9,8 +9,8 @@
 // A thin layer over arith, llvm and nvvm, so that kernels read as the
 // arithmetic that they are. One method is one instruction or a fixed few.
 //===----------------------------------------------------------------------===//
-#ifndef KVC_LIB_CONVERSION_KVTILETONVVM_KERNELBUILDER_H
-#define KVC_LIB_CONVERSION_KVTILETONVVM_KERNELBUILDER_H
+#ifndef KVC_CONVERSION_KERNELBUILDER_H
+#define KVC_CONVERSION_KERNELBUILDER_H
 
 #include "kvc/Dialect/KVTile/IR/KVTile.h"
 
@@ -27,6 +27,12 @@ inline constexpr unsigned kSharedSpace = 3;
 /// Name of the dynamic shared memory of a kernel module.
 inline constexpr llvm::StringLiteral kSharedName = "kvc_shared";
 
+inline constexpr double kLog2E = 1.4426950408889634074;
+inline constexpr double kLn2 = 0.69314718055994530942;
+
+/// Declares the dynamic shared memory, once a gpu.module.
+void declareShared(mlir::OpBuilder &b, mlir::Operation *gpuModule);
+
 class KernelBuilder {
 public:
   KernelBuilder(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
@@ -38,6 +44,7 @@ public:
   Type i32Type() { return b.getI32Type(); }
   Type i64Type() { return b.getI64Type(); }
   Type f32Type() { return b.getF32Type(); }
+  Type f64Type() { return b.getF64Type(); }
   Type globalPtr() { return mlir::LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace); }
   Type sharedPtr() { return mlir::LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace); }
   Type pairType() { return mlir::VectorType::get({2}, f32Type()); }
@@ -45,6 +52,7 @@ public:
   Value i32(int64_t value);
   Value i64(int64_t value);
   Value f32(double value);
+  Value f64(double value);
   Value minusInfinity();
 
   Value add(Value lhs, Value rhs) { return mlir::arith::AddIOp::create(b, loc, lhs, rhs); }
@@ -78,6 +86,8 @@ public:
   Value compareF(mlir::arith::CmpFPredicate predicate, Value lhs, Value rhs) {
     return mlir::arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
   }
+  /// One rounding, f32 or f64. (The others are f32 only.)
+  Value fma(Value a, Value b, Value c) { return mlir::LLVM::FMAOp::create(this->b, loc, a, b, c); }
   Value exp2(Value value);
   Value log2(Value value);
   Value reciprocal(Value value);
@@ -95,6 +105,9 @@ public:
   Value pair(Value first, Value second);
   Value first(Value pair);
   Value second(Value pair);
+  /// An element of a row as f32, and f32 rounded to an element.
+  Value toF32(Value value);
+  Value fromF32(Value value, Type element);
   /// Two f32 rounded to `element` in one i32; `low` is the lower half.
   Value packPair(Value low, Value high, Type element);
 
@@ -129,12 +142,35 @@ public:
   llvm::SmallVector<Value, 4> multiply(llvm::ArrayRef<Value> a, llvm::ArrayRef<Value> b,
                                        llvm::ArrayRef<Value> c, Type element);
 
-  /// Emits `body` under `condition`.
-  void guarded(Value condition, llvm::function_ref<void()> body);
+  /// Emits `body` under `condition`, and `otherwise`, if given, where it does not hold.
+  void guarded(Value condition, llvm::function_ref<void()> body,
+               llvm::function_ref<void()> otherwise = {});
+  /// for (i = begin; i < end; i += step), signed.
+  void forRange(Value begin, Value end, Value step, llvm::function_ref<void(Value)> body);
+  /// The same with values that each turn takes and yields; returns the last ones.
+  llvm::SmallVector<Value>
+  forRange(Value begin, Value end, Value step, mlir::ValueRange inits,
+           llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)> body);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
 };
+
+/// A maximum that can be subtracted: itself, or 0 if it is -inf.
+mlir::Value emitFiniteMax(KernelBuilder &k, mlir::Value max);
+
+/// A row of an attention whose keys are all summed, its columns not divided yet.
+struct SummedRow {
+  mlir::Value max, sum; ///< Of the softmax, base 2.
+  llvm::SmallVector<mlir::Value, 2> columns;
+};
+
+/// Lets the logit `sink` (base e, may be null) take part, and divides. A row that sees
+/// no key and has no sink becomes 0.
+SummedRow emitDividedRow(KernelBuilder &k, const SummedRow &row, mlir::Value sink);
+
+/// The log-sum-exp of a row, base e; `max` and `sum` include the sink.
+mlir::Value emitLogSumExp(KernelBuilder &k, mlir::Value max, mlir::Value sum);
 
 /// Position of a thread in its block, as i32.
 struct ThreadPosition {
@@ -146,4 +182,4 @@ struct ThreadPosition {
 
 } // namespace kvc::kvtile
 
-#endif // KVC_LIB_CONVERSION_KVTILETONVVM_KERNELBUILDER_H
+#endif // KVC_CONVERSION_KERNELBUILDER_H

@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "KernelBuilder.h"
+#include "kvc/Conversion/KernelBuilder.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace kvc {
+namespace kvc::kvtile {
 
 Value KernelBuilder::i32(int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
@@ -26,6 +26,10 @@ Value KernelBuilder::i64(int64_t value) {
 
 Value KernelBuilder::f32(double value) {
   return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+
+Value KernelBuilder::f64(double value) {
+  return arith::ConstantOp::create(b, loc, b.getF64FloatAttr(value));
 }
 
 Value KernelBuilder::minusInfinity() { return f32(-std::numeric_limits<double>::infinity()); }
@@ -70,6 +74,17 @@ Value KernelBuilder::addF(Value lhs, Value rhs) {
 
 Value KernelBuilder::subF(Value lhs, Value rhs) {
   return arith::SubFOp::create(b, loc, lhs, rhs, arith::FastMathFlags::contract);
+}
+
+void declareShared(OpBuilder &b, Operation *gpuModule) {
+  auto module = cast<gpu::GPUModuleOp>(gpuModule);
+  if (module.lookupSymbol(kSharedName))
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  LLVM::GlobalOp::create(b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                         /*isConstant=*/false, LLVM::Linkage::External, kSharedName,
+                         Attribute(), /*alignment=*/1024, kSharedSpace);
 }
 
 /// Calls an intrinsic from f32 to f32.
@@ -133,6 +148,18 @@ Value KernelBuilder::second(Value pair) {
   return vector::ExtractOp::create(b, loc, pair, ArrayRef<int64_t>{1});
 }
 
+Value KernelBuilder::toF32(Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(b, loc, f32Type(), value);
+}
+
+Value KernelBuilder::fromF32(Value value, Type element) {
+  if (element.isF32())
+    return value;
+  return arith::TruncFOp::create(b, loc, element, value);
+}
+
 Value KernelBuilder::packPair(Value low, Value high, Type element) {
   Value rounded =
       arith::TruncFOp::create(b, loc, VectorType::get({2}, element), pair(low, high));
@@ -150,6 +177,16 @@ Value KernelBuilder::shuffleXor(Value value, int64_t lanes) {
                               i32(kWarpSize - 1), NVVM::ShflKind::bfly, UnitAttr());
 }
 
+Value KernelBuilder::shuffle(Value value, int64_t lane) {
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(lane),
+                              i32(kWarpSize - 1), NVVM::ShflKind::idx, UnitAttr());
+}
+
+Value KernelBuilder::anyLane(Value condition) {
+  return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::any);
+}
+
 Value KernelBuilder::sharedBase() {
   Value base = LLVM::AddressOfOp::create(b, loc, sharedPtr(), kSharedName);
   return LLVM::PtrToIntOp::create(b, loc, i32Type(), base);
@@ -164,16 +201,25 @@ void KernelBuilder::copyAsync(Value shared, Value global, Value bytes) {
                           bytes);
 }
 
-SmallVector<Value, 4> KernelBuilder::loadMatrices(Value shared, bool transpose) {
-  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, i32Type()));
+SmallVector<Value, 4> KernelBuilder::loadMatrices(Value shared, bool transpose,
+                                                  unsigned count) {
+  auto type =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, i32Type()));
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
   Value loaded = NVVM::LdMatrixOp::create(
-      b, loc, type, shared, uint32_t(4), transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      b, loc, type, shared, count, transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       shape, NVVM::LdStMatrixEltType::B16);
   SmallVector<Value, 4> matrices;
-  for (int64_t i = 0; i < 4; ++i)
+  for (unsigned i = 0; i < count; ++i)
     matrices.push_back(LLVM::ExtractValueOp::create(b, loc, loaded, ArrayRef<int64_t>{i}));
   return matrices;
+}
+
+Value KernelBuilder::transposeMatrix(Value fragment) {
+  return NVVM::InlinePtxOp::create(b, loc, TypeRange{i32Type()}, ValueRange{fragment},
+                                   ValueRange{}, "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
+                                   Value())
+      .getResult(0);
 }
 
 SmallVector<Value, 4> KernelBuilder::multiply(ArrayRef<Value> a, ArrayRef<Value> bs,
@@ -200,11 +246,38 @@ SmallVector<Value, 4> KernelBuilder::multiply(ArrayRef<Value> a, ArrayRef<Value>
   return results;
 }
 
-void KernelBuilder::guarded(Value condition, function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+void KernelBuilder::guarded(Value condition, function_ref<void()> body,
+                            function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   body();
+  if (!otherwise)
+    return;
+  b.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
 }
 
-} // namespace kvc
+void KernelBuilder::forRange(Value begin, Value end, Value step,
+                             function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(b, loc, begin, end, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+SmallVector<Value>
+KernelBuilder::forRange(Value begin, Value end, Value step, ValueRange inits,
+                        function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, loc, begin, end, step, inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b, loc, body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return llvm::to_vector(ValueRange(loop.getResults()));
+}
+
+ThreadPosition::ThreadPosition(KernelBuilder &k)
+    : thread(k.threadId()), warp(k.div(thread, kWarpSize)),
+      lane(k.bitAnd(thread, kWarpSize - 1)), group(k.div(lane, 4)), quarter(k.bitAnd(lane, 3)) {}
+
+} // namespace kvc::kvtile

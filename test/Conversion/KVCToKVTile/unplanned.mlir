@@ -1,6 +1,6 @@
 // An attention without a schedule is not given one behind the back of its author.
 
-// RUN: kvc-opt %s --convert-kvc-to-nvvm --verify-diagnostics
+// RUN: kvc-opt %s --convert-kvc-to-kvtile --verify-diagnostics
 
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
 func.func @unplanned(%q: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc.batch)

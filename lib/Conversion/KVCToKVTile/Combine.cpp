@@ -1,0 +1,127 @@
+//===- Combine.cpp - the parts of split query blocks, put together --------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Rows.h"
+
+#include "kvc/Conversion/WorkList.h"
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::kvtile;
+
+using Predicate = KernelBuilder::Predicate;
+
+/// Query tokens of one entry that have a block of their own.
+static constexpr int64_t kMaxTokenBlocks = 16;
+
+namespace {
+/// Emits the kernel that puts together what kvtile.finish has stored of split items.
+class CombineKernel {
+public:
+  CombineKernel(OpBuilder &b, AttentionOp op, const KernelShape &shape)
+      : op(op), shape(shape), tokens(shape.stream.getQueryTokens()),
+        kernel(b, op, shape.valueWidth / 2), k(kernel.k) {}
+
+  void emit(StringRef name, StringRef phase, const KernelOrigin &origin);
+
+private:
+  /// Row of this head of query token `token` of an entry's part, counted over all parts.
+  Value partRow(const MergeEntryValues &entry, Value part, Value token);
+  Value loadStats(Value row) {
+    return k.load(k.pairType(), k.element(kernel.arguments.get("parts stats"), row, 8), 8);
+  }
+  void emitRow(const MergeEntryValues &entry, Value token);
+  void emitColumns(const MergeEntryValues &entry, Value token, Value pair, Value max, Value sink);
+
+  AttentionOp op;
+  const KernelShape &shape;
+  int64_t tokens;
+  RowKernel kernel;
+  KernelBuilder &k;
+};
+} // namespace
+
+Value CombineKernel::partRow(const MergeEntryValues &entry, Value part, Value token) {
+  Value first = k.mul(k.toI64(k.add(entry.firstPart, part)), tokens);
+  Value row = k.mul(k.add(first, k.toI64(token)), shape.queryHeads);
+  return k.add(row, k.toI64(kernel.head));
+}
+
+void CombineKernel::emitColumns(const MergeEntryValues &entry, Value token, Value pair, Value max,
+                                Value sink) {
+  Value reference = emitFiniteMax(k, max), none = k.f32(0.0), column = k.mul(pair, 2);
+  SmallVector<Value> totals = k.forRange(
+      k.i32(0), entry.partCount, k.i32(1), {none, none, none},
+      [&](Value part, ValueRange carried) -> SmallVector<Value> {
+        Value row = partRow(entry, part, token), stats = loadStats(row);
+        Value factor = k.exp2(k.subF(k.first(stats), reference));
+        Value offset = k.add(k.mul(row, shape.valueWidth), k.toI64(column));
+        Value sums =
+            k.load(k.pairType(), k.element(kernel.arguments.get("parts output"), offset, 4), 8);
+        auto accumulate = [&](unsigned i, Value value) {
+          return k.addF(carried[i], k.mulF(value, factor));
+        };
+        return {accumulate(0, k.second(stats)), accumulate(1, k.first(sums)),
+                accumulate(2, k.second(sums))};
+      });
+  SummedRow row = emitDividedRow(k, {max, totals[0], {totals[1], totals[2]}}, sink);
+
+  Type element = getElementTypeOrSelf(op.getOutput());
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  Value outToken = k.add(entry.queryBegin, token);
+  Value to = kernel.row(kernel.arguments.tensor(op.getOutput()), outToken, kernel.head);
+  Value first = row.columns[0], second = row.columns[1];
+  k.store(element.isF32() ? k.pair(first, second) : k.packPair(first, second, element),
+          k.element(to, column, bytes), 2 * bytes);
+  if (!op.getLse())
+    return;
+  k.guarded(k.compare(Predicate::eq, pair, k.i32(0)), [&] {
+    k.store(emitLogSumExp(k, row.max, row.sum),
+            kernel.row(kernel.arguments.tensor(op.getLse()), outToken, kernel.head), 4);
+  });
+}
+
+void CombineKernel::emitRow(const MergeEntryValues &entry, Value token) {
+  Value sink = kernel.loadSink(op.getSinks());
+  Value max = kernel.maxOf(entry.partCount, [&](Value part) {
+    return k.first(loadStats(partRow(entry, part, token)));
+  });
+  kernel.forColumns(shape.valueWidth / 2,
+                    [&](Value pair) { emitColumns(entry, token, pair, max, sink); });
+}
+
+void CombineKernel::emit(StringRef name, StringRef phase, const KernelOrigin &origin) {
+  KernelSignature &signature = kernel.signature;
+  int64_t pairBytes = getElementTypeOrSelf(op.getOutput()).getIntOrFloatBitWidth() / 4;
+  signature.addTensor(op.getOutput(), pairBytes);
+  if (op.getLse())
+    signature.addTensor(op.getLse());
+  if (op.getSinks())
+    signature.addTensor(op.getSinks());
+  for (StringRef parameter : {"list merges", "list counts", "parts output", "parts stats"})
+    signature.add(parameter);
+
+  OpBuilder::InsertionGuard guard(k.b);
+  int64_t tokenBlocks = std::min(tokens, kMaxTokenBlocks);
+  KernelOp created = kernel.begin(name, origin, "combine", shape.queryHeads, tokenBlocks);
+  created->setAttr("kvc.phase", k.b.getStringAttr(phase));
+  KernelArguments &arguments = kernel.arguments;
+  Value counts = arguments.get("list counts");
+  Value merges = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, merges)), 4);
+  kernel.forEntries(merges, [&](Value index) {
+    MergeEntryValues entry = emitLoadMergeEntry(k.b, k.loc, arguments.get("list merges"), index);
+    k.forRange(k.blockIdZ(), entry.queryCount, k.i32(tokenBlocks),
+               [&](Value token) { emitRow(entry, token); });
+  });
+  kernel.end();
+}
+
+void kvc::emitCombineKernel(OpBuilder &b, StringRef name, StringRef phase,
+                            const KernelOrigin &origin, AttentionOp op,
+                            const KernelShape &shape) {
+  CombineKernel(b, op, shape).emit(name, phase, origin);
+}
