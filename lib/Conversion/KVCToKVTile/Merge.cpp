@@ -33,6 +33,13 @@ LogicalResult kvc::checkMerge(MergeOp op) {
 /// a tensor, and the bytes from one token to the next.
 static constexpr int64_t kEntryBytes = 16;
 
+/// Parts whose entries are written between two barriers: a basic block begins with all
+/// the parameters that it needs, and has to have registers for them.
+static constexpr int64_t kPartsAtOnce = 8;
+
+/// For loops over some dozens of parts, which LLVM unrolls.
+static constexpr int32_t kMaxRegisters = 96;
+
 namespace {
 /// Emits the kernel of a kvc.merge. Where the parts lie is put into shared memory first,
 /// so that the loop over them is one, however many there are.
@@ -76,13 +83,16 @@ void MergeKernel::emitTable() {
     k.store(first, to, 8);
     k.store(k.sub(addressOf(tensor, 1), first), k.at(to, 8), 8);
   };
-  k.guarded(k.compare(Predicate::eq, kernel.thread, k.i32(0)), [&] {
-    for (int64_t part = 0; part < parts; ++part) {
-      fill(2 * part, op.getOutputs()[part]);
-      fill(2 * part + 1, op.getLses()[part]);
-    }
-  });
-  k.barrier();
+  Value isFirst = k.compare(Predicate::eq, kernel.thread, k.i32(0));
+  for (int64_t begin = 0; begin < parts; begin += kPartsAtOnce) {
+    k.guarded(isFirst, [&] {
+      for (int64_t part = begin; part < std::min(begin + kPartsAtOnce, parts); ++part) {
+        fill(2 * part, op.getOutputs()[part]);
+        fill(2 * part + 1, op.getLses()[part]);
+      }
+    });
+    k.barrier();
+  }
 }
 
 Value MergeKernel::rowOf(Value part, int64_t which, Value token) {
@@ -138,7 +148,9 @@ void MergeKernel::emit(StringRef name, const KernelOrigin &origin) {
   kernel.signature.addTensor(op.getLse());
 
   OpBuilder::InsertionGuard guard(k.b);
-  kernel.begin(name, origin, "merge", type.getDimSize(1), /*gridZ=*/1, 2 * parts * kEntryBytes);
+  KernelOp created = kernel.begin(name, origin, "merge", type.getDimSize(1), /*gridZ=*/1,
+                                  2 * parts * kEntryBytes);
+  created.setMaxRegisters(kMaxRegisters);
   declareShared(k.b, k.b.getInsertionBlock()->getParentOp()->getParentOp());
   emitTable();
   kernel.forEntries(kernel.arguments.get("rows"), [&](Value token) { emitRow(token); });
