@@ -10,8 +10,14 @@
 
 // Kernels and launches, then PTX, then the host code.
 // PASSES:      kvc-plan{{.*}}split=64 target=gpu
-// PASSES-NEXT: convert-kvc-to-nvvm{keep-functions=true},
-// PASSES-NEXT: kvc-verify-nvvm,
+// PASSES-NEXT: convert-kvc-to-kvtile{keep-functions=true},
+// PASSES-NEXT: gpu.module(
+// PASSES-NEXT:   kvtile.kernel(
+// PASSES-NEXT:     kvtile-assign-layouts,
+// PASSES-NEXT:     kvtile-pipeline-copies
+// PASSES-NEXT:   ),
+// PASSES-NEXT:   convert-kvtile-to-nvvm,
+// PASSES:      kvc-verify-nvvm,
 // PASSES-NEXT: convert-kvc-to-launches,
 // PASSES-NEXT: nvvm-attach-target
 // PASSES:      gpu-module-to-binary
@@ -26,7 +32,8 @@
 // CHECK:      module {
 // CHECK-NOT:  gpu.
 // CHECK:      llvm.mlir.global internal constant @kvc.blob("KVCP
-// CHECK-SAME: f_worklist\00f_attention\00f_combine\00sm_90a\00sm_90a\00
+// CHECK-SAME: f_attention_decode_worklist\00f_attention_decode\00f_attention_decode_combine\00
+// CHECK-SAME: f_attention_prefill_worklist\00f_attention_prefill\00f_attention_prefill_combine\00sm_90a\00sm_90a\00
 // CHECK-SAME: .version 8.3
 // CHECK-SAME: .entry f_attention
 // CHECK:      llvm.func @gqa_program_query(

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace kvc {
 
 /// Registers a thread that the query may take.
-static constexpr int64_t kMaxQueryRegisters = 64;
+static constexpr int64_t kMaxQueryRegisters = 32;
 
 static int64_t alignTo16(int64_t width) { return llvm::alignTo(width, 16); }
 

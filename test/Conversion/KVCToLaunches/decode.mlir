@@ -1,20 +1,24 @@
 // The entry points of programs for a GPU. What they do with numbers is in
 // test/Unit/Pipelines.
 
-// RUN: kvc-opt %s -kvc-plan -convert-kvc-to-nvvm="keep-functions" -convert-kvc-to-launches \
-// RUN:   -split-input-file | FileCheck %s
+// RUN: kvc-opt %s -split-input-file -pass-pipeline='builtin.module(kvc-plan,\
+// RUN:   convert-kvc-to-kvtile{keep-functions},gpu.module(kvtile.kernel(kvtile-assign-layouts,\
+// RUN:   kvtile-pipeline-copies),convert-kvtile-to-nvvm),convert-kvc-to-launches)' | FileCheck %s
 
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
 
 // The runtime is told what the kernels need: 16 bytes of the cache, 4 of queries and
 // outputs; elements are enough for rows to append.
 // CHECK:      module attributes {gpu.container_module,
-// CHECK-SAME: kvc.functions = [{alignments = array<i32: 4, 0, 0, 16, 0, 4>, max_query_len = 1 : i32,
+// CHECK-SAME: kvc.functions = [{alignments = array<i32: 4, 0, 0, 16, 0, 4>,
 // CHECK-SAME:   name = "decode", needs = "decode.needs", run = "decode.run"
-// CHECK-SAME: kvc.kernels = [{name = "decode_append", shared_bytes = 0 : i32, threads = 64 : i32},
-// CHECK-SAME:   {name = "decode_worklist", shared_bytes = 0 : i32, threads = 256 : i32},
-// CHECK-SAME:   {name = "decode_attention", shared_bytes = 98304 : i32, threads = 128 : i32},
-// CHECK-SAME:   {name = "decode_combine", shared_bytes = 0 : i32, threads = 64 : i32}]
+// CHECK-SAME: kvc.kernels = [{name = "decode_append", {{[^}]*}}},
+// CHECK-SAME:   {name = "decode_attention_decode_worklist", shared_bytes = 0 : i32, threads = 256 : i32},
+// CHECK-SAME:   {name = "decode_attention_decode", shared_bytes = 100352 : i32, threads = 64 : i32},
+// CHECK-SAME:   {name = "decode_attention_decode_combine", shared_bytes = 0 : i32, {{[^}]*}}},
+// CHECK-SAME:   {name = "decode_attention_prefill_worklist", {{[^}]*}}},
+// CHECK-SAME:   {name = "decode_attention_prefill", {{[^}]*}}},
+// CHECK-SAME:   {name = "decode_attention_prefill_combine", {{[^}]*}}}]
 
 // CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected the tensors of 'kvc.append' to have as many rows as the batch has new tokens\00")
 // CHECK-DAG:  llvm.mlir.global internal constant @{{.*}}("in 'decode': expected the tensors of 'kvc.attention' to have as many rows as the batch has new tokens\00")
@@ -28,7 +32,7 @@
 // CHECK:         %[[WORKERS:.*]] = llvm.call %{{.*}}(%[[STREAM]])
 // CHECK:         llvm.mlir.addressof @{{.*}}
 // CHECK:         llvm.mlir.addressof @[[$SPACE]]
-// CHECK-COUNT-4: llvm.call %{{.*}}(%[[STREAM]], %[[PROGRAM]], {{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i32
+// CHECK-COUNT-7: llvm.call %{{.*}}(%[[STREAM]], %[[PROGRAM]], {{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i32
 // CHECK-LABEL: llvm.func internal @decode.needs(
 // CHECK:         llvm.mlir.addressof @{{.*}}
 // CHECK-NOT: func.func

@@ -17,8 +17,14 @@ using namespace kvc::plan;
 static constexpr int64_t kMaxWarps = 64, kMaxBlocks = 32, kMaxRegisters = 255;
 static constexpr int64_t kRegisterUnit = 256, kReservedShared = 1024;
 
-/// Registers of a thread for addresses, statistics and operands.
-static constexpr int64_t kOtherRegisters = 48;
+/// Registers of a thread for addresses and operands, and for the statistics of a row:
+/// with these no kernel of an estimate up to 255 was seen to spill.
+static constexpr int64_t kOtherRegisters = 64, kRowRegisters = 4;
+
+/// Rows whose statistics a thread has.
+static int64_t getThreadRows(const Shape &s) {
+  return s.warpRows() / (s.form == StreamForm::TokensM ? 4 : 8);
+}
 
 static int64_t getRegisters(const Shape &s) {
   int64_t splitsOutput = s.form == StreamForm::Columns ? s.warps : 1;
@@ -26,7 +32,7 @@ static int64_t getRegisters(const Shape &s) {
   int64_t output = llvm::divideCeil(s.warpRows() * s.valueWidth, 32 * splitsOutput);
   int64_t scores = llvm::divideCeil(s.warpRows() * s.keys, 32 * scoreWarps);
   return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
-         llvm::divideCeil(scores, 2) + kOtherRegisters;
+         llvm::divideCeil(scores, 2) + kOtherRegisters + kRowRegisters * getThreadRows(s);
 }
 
 int64_t plan::getMergeBytes(const Shape &s) {
@@ -36,11 +42,12 @@ int64_t plan::getMergeBytes(const Shape &s) {
 static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   int64_t ring = s.stages * s.keys * problem.sharedTokenBytes;
   int64_t bytes = std::max(ring, getMergeBytes(s));
-  if (s.sharesQuery())
+  // Rows that several warps need are read from global memory once.
+  if (s.sharesQuery() || s.form != StreamForm::Rows)
     bytes += s.rows * problem.sharedQueryBytes;
-  // Probabilities, and the maxima and sums of each warp.
+  // Probabilities, padded to whole swizzles, and the maxima of each warp.
   if (s.form == StreamForm::Columns)
-    bytes += s.rows * (s.keys * 2 + 16) + s.rows * s.warps * 8;
+    bytes += s.rows * (s.keys * 2 + (s.keys % 64 == 0 ? 0 : 16)) + s.rows * s.warps * 4;
   return bytes;
 }
 

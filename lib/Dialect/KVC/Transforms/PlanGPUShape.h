@@ -15,8 +15,8 @@
 namespace kvc::plan {
 
 /// Most registers that the rows of the query may take; beyond, they are in
-/// shared memory.
-inline constexpr int64_t kMaxQueryRegisters = 64;
+/// shared memory (except as the smaller operand of tokens_m).
+inline constexpr int64_t kMaxQueryRegisters = 32;
 
 /// One way to stream the keys, in the numbers that its costs are made of.
 struct Shape {
@@ -35,7 +35,8 @@ struct Shape {
   int64_t warpRows() const { return form == StreamForm::Rows ? rows / warps : rows; }
   int64_t queryRegisters() const { return warpRows() * keyWidth / 64; }
   bool sharesQuery() const {
-    return form == StreamForm::Columns || queryRegisters() > kMaxQueryRegisters;
+    return form == StreamForm::Columns ||
+           (form != StreamForm::TokensM && queryRegisters() > kMaxQueryRegisters);
   }
 
   StreamForm form;
