@@ -42,7 +42,7 @@ private:
   };
 
   void checkPlace(size_t index, const DevicePtr &device) const;
-  void addTensor(const Tensor &tensor, bool isResult);
+  void addTensor(const Tensor &tensor, bool isWritten);
   void addCache(const CacheView &cache);
   void addBatch(const Batch &batch);
   void addRange(const void *data, int64_t low, int64_t high,
@@ -75,7 +75,8 @@ Call::Call(const Program &program, uint32_t function, const Stream &stream,
     if (nb::isinstance<Tensor>(arg)) {
       const auto &tensor = nb::cast<const Tensor &>(arg);
       checkPlace(i, tensor.device);
-      addTensor(tensor, desc && i >= desc->num_inputs);
+      // More than three dimensions are a buffer of a cache, which an append writes.
+      addTensor(tensor, (desc && i >= desc->num_inputs) || tensor.tensor.rank > 3);
     } else if (nb::isinstance<CacheView>(arg)) {
       const auto &cache = nb::cast<const CacheView &>(arg);
       checkPlace(i, cache.device);
@@ -97,7 +98,7 @@ void Call::checkPlace(size_t index, const DevicePtr &device) const {
                  "that of another device");
 }
 
-void Call::addTensor(const Tensor &tensor, bool isResult) {
+void Call::addTensor(const Tensor &tensor, bool isWritten) {
   Argument &argument = *arguments.back();
   argument.tensor = tensor.tensor;
   pointers.push_back(&argument.tensor);
@@ -111,7 +112,7 @@ void Call::addTensor(const Tensor &tensor, bool isResult) {
     (span < 0 ? low : high) += span;
   }
   addRange(argument.tensor.data, low, high,
-           kvc_dtype_size(argument.tensor.dtype), isResult);
+           kvc_dtype_size(argument.tensor.dtype), isWritten);
 }
 
 void Call::addCache(const CacheView &cache) {

@@ -18,6 +18,8 @@
 
 namespace kvc {
 
+class CacheFromBuffersOp;
+
 /// Function that returns the program, defined by -kvc-build-program.
 inline constexpr llvm::StringLiteral kProgramSymbol = "kvc.program";
 
@@ -87,6 +89,15 @@ protected:
   /// `workers` are those of the stream, which the runtime is asked for if not given.
   Sizes batchSizes(Value batch, Value workers = {});
 
+  //===--- Caches and batches that somebody else laid out ------------------===//
+
+  /// True if `op` makes one of the function's arguments.
+  static bool isForeign(mlir::Operation &op);
+  /// Emits it in `run`: its structure, in the function's frame.
+  void emitForeign(mlir::Operation &op);
+  /// A batch that the function makes itself knows its longest sequence.
+  void includeForeign(Sizes &sizes);
+
   mlir::func::FuncOp function;
   int64_t index;
   mlir::SymbolTable &symbols;
@@ -99,6 +110,9 @@ protected:
   llvm::DenseMap<Value, Value> values;
 
 private:
+  void emitCacheFromBuffers(CacheFromBuffersOp op);
+  void emitBatchFrom(mlir::Operation *op, Value queryStart, Value kvLens, Value slots,
+                     Value positions, int64_t maxQueryLen, int64_t maxKvLen);
   /// Creates an entry point, with its failure block and the builder in its body.
   mlir::LLVM::LLVMFuncOp startEntry(llvm::StringRef name);
   mlir::LLVM::LLVMFuncOp createEntry(llvm::StringRef name);

@@ -201,13 +201,7 @@ Value HostFunction::emitWorkspaceEnd(function_ref<Sizes(Operation *)> sizesOf) {
 
 void HostFunction::emitNeeds() {
   Sizes sizes = startNeeds();
-  // A batch that the function makes itself knows its longest sequence.
-  for (Operation &op : function.getBody().front()) {
-    if (auto table = dyn_cast<BatchFromBlockTableOp>(op))
-      sizes.kvLen = e.max(sizes.kvLen, e.i32(table.getMaxKvLen()));
-    if (auto csr = dyn_cast<BatchFromCSROp>(op))
-      sizes.kvLen = e.max(sizes.kvLen, e.i32(csr.getMaxKvLen()));
-  }
+  includeForeign(sizes);
   finishNeeds(emitWorkspaceEnd([&](Operation *) { return sizes; }));
 }
 
@@ -264,9 +258,8 @@ LogicalResult HostFunction::emitRun() {
 
   // Caches and batches first: the workspace depends on them.
   for (Operation &op : source)
-    if (isa<CacheFromBuffersOp, BatchFromBlockTableOp, BatchFromCSROp>(op))
-      if (failed(emitOperation(op)))
-        return failure();
+    if (isForeign(op))
+      emitForeign(op);
   auto sizesOf = [&](Operation *op) -> Sizes {
     if (auto attention = dyn_cast<AttentionOp>(op))
       return batchSizes(values.lookup(attention.getBatch()));
@@ -293,7 +286,7 @@ LogicalResult HostFunction::emitRun() {
         offset = placeIntermediate(result, e.toI64(sizesOf(&op).tokens), offset);
 
   for (Operation &op : source)
-    if (!isa<CacheFromBuffersOp, BatchFromBlockTableOp, BatchFromCSROp>(op))
+    if (!isForeign(op))
       if (failed(emitOperation(op)))
         return failure();
   finishRun();
@@ -306,17 +299,6 @@ LogicalResult HostFunction::emitOperation(Operation &op) {
       .Case<AppendOp>([&](auto op) { return emitAppend(op), success(); })
       .Case<RopeOp>([&](auto op) { return emitRope(op), success(); })
       .Case<MergeOp>([&](auto op) { return emitMerge(op), success(); })
-      .Case<CacheFromBuffersOp>([&](auto op) { return emitCacheFromBuffers(op), success(); })
-      .Case<BatchFromBlockTableOp>([&](BatchFromBlockTableOp op) {
-        emitBatchFrom(op, op.getQueryStart(), op.getKvLens(), op.getSlots(), op.getPositions(),
-                      op.getMaxQueryLen(), op.getMaxKvLen());
-        return success();
-      })
-      .Case<BatchFromCSROp>([&](BatchFromCSROp op) {
-        emitBatchFrom(op, op.getQueryStart(), op.getKvLens(), op.getSlots(), op.getPositions(),
-                      op.getMaxQueryLen(), op.getMaxKvLen());
-        return success();
-      })
       .Case<func::ReturnOp>([&](auto) { return success(); })
       .Default([&](Operation *op) { return op->emitError("no lowering to the CPU"); });
 }

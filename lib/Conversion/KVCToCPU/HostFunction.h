@@ -63,9 +63,6 @@ private:
   void emitAppend(AppendOp op);
   void emitRope(RopeOp op);
   void emitMerge(MergeOp op);
-  void emitCacheFromBuffers(CacheFromBuffersOp op);
-  void emitBatchFrom(mlir::Operation *op, Value queryStart, Value kvLens, Value slots,
-                     Value positions, int64_t maxQueryLen, int64_t maxKvLen);
 
   /// Checks a batch or cache that was made in this function before it is used.
   void checkUse(Value batch, Value cache);

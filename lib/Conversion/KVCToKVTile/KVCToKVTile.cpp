@@ -58,21 +58,25 @@ static LogicalResult checkAttention(AttentionOp op) {
            << component.getName().getValue() << "' of " << element
            << "; supported: bf16, f16";
   };
-  // Probabilities are rounded to 16 bits: an output of f32 would promise more digits
-  // than there are.
   ComponentAttr value = op.getValueComponent();
-  if (failed(checkComponent(op, value)) || failed(check16Bit(value)) ||
-      failed(checkElement("an output", getElementTypeOrSelf(op.getOutput()),
-                          value.getElementType())))
+  if (failed(checkComponent(op, value)) || failed(check16Bit(value)))
     return failure();
+  for (unsigned term = 0; term < op.getQueries().size(); ++term)
+    if (failed(check16Bit(op.getTermComponent(term))))
+      return failure();
   for (auto [term, query] : llvm::enumerate(op.getQueries())) {
     ComponentAttr key = op.getTermComponent(term);
-    if (failed(checkComponent(op, key)) || failed(check16Bit(key)) ||
+    if (failed(checkComponent(op, key)) ||
         failed(checkElement("component '" + key.getName().getValue() + "'",
                             key.getElementType(), value.getElementType())) ||
         failed(checkElement("a query", getElementTypeOrSelf(query), key.getElementType())))
       return failure();
   }
+  // Probabilities are rounded to 16 bits: an output of f32 would promise more digits
+  // than there are.
+  if (failed(checkElement("an output", getElementTypeOrSelf(op.getOutput()),
+                          value.getElementType())))
+    return failure();
   if (op.getGroup() > 128)
     return op.emitOpError("has no GPU kernel for ")
            << op.getGroup() << " query heads a KV head; supported: 1 to 128";

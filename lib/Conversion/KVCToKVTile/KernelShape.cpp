@@ -16,6 +16,9 @@ namespace kvc {
 /// Registers a thread that the query may take.
 static constexpr int64_t kMaxQueryRegisters = 32;
 
+/// Columns of the value below which probabilities are two terms of bf16.
+static constexpr int64_t kExactWidth = 128;
+
 static int64_t alignTo16(int64_t width) { return llvm::alignTo(width, 16); }
 
 KernelShape::KernelShape(AttentionOp op, GPUStreamAttr stream) : op(op), stream(stream) {
@@ -99,8 +102,14 @@ kvtile::SlotType KernelShape::probabilitySlot() const {
                                kvtile::SlotLayout::Unassigned);
 }
 
+int64_t KernelShape::probabilityTerms() const {
+  bool isBF16 = slots[valueSlot].getElementType().isBF16();
+  return isBF16 && valueWidth < kExactWidth ? 2 : 1;
+}
+
 int64_t KernelShape::exchangeOffset() const {
-  return probabilityOffset() + (exchanges() ? probabilitySlot().getBytes() : 0);
+  return probabilityOffset() +
+         (exchanges() ? probabilityTerms() * probabilitySlot().getBytes() : 0);
 }
 
 int64_t KernelShape::sharedBytes() const {

@@ -169,22 +169,28 @@ void StreamSkeleton::emitConsume(Region &region, Value item, ValueRange query) {
       exchanges ? b.getI64IntegerAttr(shape.exchangeOffset()) : IntegerAttr());
   sums = ScaleOp::create(b, loc, sums.getType(), sums, step.getFactor());
   Value value = slots[shape.valueSlot];
+  int64_t terms = shape.probabilityTerms();
+  auto remainder = [&](int64_t term) { return term > 0 ? b.getUnitAttr() : UnitAttr(); };
   if (exchanges) {
-    Value to = SlotOp::create(b, loc, shape.probabilitySlot(), Value(),
-                              b.getI64IntegerAttr(shape.probabilityOffset()));
-    StoreTileOp::create(b, loc, step.getProbabilities(), to);
+    SlotType type = shape.probabilitySlot();
+    SmallVector<Value> stored;
+    for (int64_t term = 0; term < terms; ++term) {
+      int64_t offset = shape.probabilityOffset() + term * type.getBytes();
+      stored.push_back(SlotOp::create(b, loc, type, Value(), b.getI64IntegerAttr(offset)));
+      StoreTileOp::create(b, loc, step.getProbabilities(), stored.back(), remainder(term));
+    }
     BarrierOp::create(b, loc);
-    sums = dot(to, value, sums, false, false);
+    for (Value slot : stored)
+      sums = dot(slot, value, sums, false, false);
   } else {
     auto from = cast<TileType>(step.getProbabilities().getType());
-    Value operand = ConvertOp::create(
-        b, loc, tile(from.getRows(), from.getColumns(), elementOf(shape.valueSlot)),
-        step.getProbabilities());
-    // O^T = V^T P^T, or O = P V.
-    if (shape.isTransposed())
-      sums = dot(value, operand, sums, true, false);
-    else
-      sums = dot(operand, value, sums, false, false);
+    TileType to = tile(from.getRows(), from.getColumns(), elementOf(shape.valueSlot));
+    for (int64_t term = 0; term < terms; ++term) {
+      Value operand = ConvertOp::create(b, loc, to, step.getProbabilities(), remainder(term));
+      // O^T = V^T P^T, or O = P V.
+      sums = shape.isTransposed() ? dot(value, operand, sums, true, false)
+                                  : dot(operand, value, sums, false, false);
+    }
   }
   SmallVector<Value> yielded = {sums, step.getNewMax(), step.getNewSum()};
   YieldOp::create(b, loc, yielded);

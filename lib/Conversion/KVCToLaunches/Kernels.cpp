@@ -118,7 +118,12 @@ LogicalResult LaunchFunction::setAlignments() {
       if (alignment == 0)
         continue;
       Value value = getArgument(kernel, parameter);
-      alignments[value] = std::max(alignments[value], alignment);
+      auto require = [&, alignment = alignment](Value of) {
+        alignments[of] = std::max(alignments[of], alignment);
+      };
+      require(value);
+      if (auto cache = value.getDefiningOp<CacheFromBuffersOp>())
+        llvm::for_each(cache.getBuffers(), require);
       if (!isPlaced(value))
         continue;
       auto type = cast<RankedTensorType>(value.getType());
@@ -210,7 +215,7 @@ LogicalResult LaunchFunction::checkPhases(AttentionOp op) {
 }
 
 LogicalResult LaunchFunction::checkOperation(Operation &op) {
-  if (isa<func::ReturnOp>(op))
+  if (isa<func::ReturnOp>(op) || isForeign(op))
     return success();
   if (!isa<AppendOp, AttentionOp, MergeOp, RopeOp>(op))
     return op.emitError("no launch for operation '")
@@ -230,7 +235,7 @@ LogicalResult LaunchFunction::checkOperation(Operation &op) {
 /// Whatever is read or returned is an argument, or written by a kernel.
 LogicalResult LaunchFunction::checkResults() {
   auto check = [&](Operation *user, Value value) -> LogicalResult {
-    if (!value.getDefiningOp() || computed.contains(value))
+    if (!value.getDefiningOp() || computed.contains(value) || isForeign(*value.getDefiningOp()))
       return success();
     InFlightDiagnostic diag = user->emitOpError("expected values that a kernel writes");
     diag.attachNote(value.getLoc()) << "no kernel has this one as its result";

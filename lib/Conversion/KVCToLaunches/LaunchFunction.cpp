@@ -49,6 +49,7 @@ SmallVector<int32_t> LaunchFunction::getAlignments() {
 
 void LaunchFunction::emitNeeds() {
   Sizes sizes = startNeeds();
+  includeForeign(sizes);
   Value rows = ints.toI64(sizes.tokens);
   finishNeeds(emitWorkspaceEnd([&](Operation *) { return rows; },
                                [&](AttentionOp) { return sizes; }));
@@ -56,6 +57,9 @@ void LaunchFunction::emitNeeds() {
 
 void LaunchFunction::emitRun() {
   startRun();
+  for (Operation *op : body)
+    if (isForeign(*op))
+      emitForeign(*op);
   workers = abi.callTable(rt, offsetof(kvc_rt_api_t, num_workers), ints.i32Type(), {stream});
   takeWorkspace(emitWorkspaceEnd(
       [&](Operation *op) { return emitRows(op); },

@@ -159,6 +159,16 @@ struct LowerFill final : Lowering<FillOp> {
   }
 };
 
+/// Two f32 rounded to bf16 or f16, or what that leaves of them.
+static Value emitPack(KernelBuilder &k, Value low, Value high, Type element, bool remainder) {
+  Value packed = k.packPair(low, high, element);
+  if (!remainder)
+    return packed;
+  Value pair = LLVM::BitcastOp::create(k.b, k.loc, VectorType::get(2, element), packed);
+  Value rounded = arith::ExtFOp::create(k.b, k.loc, k.pairType(), pair);
+  return k.packPair(k.subF(low, k.first(rounded)), k.subF(high, k.second(rounded)), element);
+}
+
 struct LowerConvert final : Lowering<ConvertOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(ConvertOp op, Adaptor adaptor, Rewriter &rewriter) const override {
@@ -171,7 +181,8 @@ struct LowerConvert final : Lowering<ConvertOp> {
       for (int64_t c = 0; c < index.columns; ++c)
         for (int64_t half = 0; half < 2; ++half) {
           int64_t first = index.registerOf(r, c, half, 0);
-          Value packed = k.packPair(values[first], values[first + 1], to.getElementType());
+          Value packed = emitPack(k, values[first], values[first + 1], to.getElementType(),
+                                  op.getRemainder());
           // Two atoms of mma_c side by side are one of mma_a; an atom of mma_b holds
           // the columns of the two halves.
           if (to.getLayout().getAtom() == Atom::MmaA)
@@ -206,7 +217,8 @@ struct LowerStoreTile final : Lowering<StoreTileOp> {
       for (int64_t r = 0; r < index.rows; ++r)
         for (int64_t half = 0; half < 2; ++half) {
           int64_t first = index.registerOf(r, c, half, 0);
-          Value packed = k.packPair(values[first], values[first + 1], slot.getElementType());
+          Value packed = emitPack(k, values[first], values[first + 1], slot.getElementType(),
+                                  op.getRemainder());
           k.store(packed, k.at(to, (r * 16 + half * 8) * slot.getRowBytes()), 4);
         }
     }

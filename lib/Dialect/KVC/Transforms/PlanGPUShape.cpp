@@ -45,9 +45,11 @@ static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   // Rows that several warps need are read from global memory once.
   if (s.sharesQuery() || s.form != StreamForm::Rows)
     bytes += s.rows * problem.sharedQueryBytes;
-  // Probabilities, padded to whole swizzles, and the maxima of each warp.
+  // Probabilities, padded to whole swizzles (of narrow values in two terms), and the
+  // maxima of each warp.
+  int64_t terms = problem.valueWidth < 128 ? 2 : 1;
   if (s.form == StreamForm::Columns)
-    bytes += s.rows * (s.keys * 2 + (s.keys % 64 == 0 ? 0 : 16)) + s.rows * s.warps * 4;
+    bytes += terms * s.rows * (s.keys * 2 + (s.keys % 64 == 0 ? 0 : 16)) + s.rows * s.warps * 4;
   return bytes;
 }
 

@@ -360,18 +360,22 @@ def KVTile_ConvertOp : KVTile_Op<"convert", [Pure]> {
   let summary = "a tile of f32 as operand of kvtile.dot";
   let description = [{
     Rounds from `mma_c` to 16-bit elements in `mma_a` (registers only) or, `mma_b`,
-    with a movmatrix an 8x8 block; the tile stays in the warps that hold it.
+    with a movmatrix an 8x8 block; the tile stays in the warps that hold it. With
+    `remainder`: what that rounding leaves, rounded.
   }];
-  let arguments = (ins KVTile_TileType:$tile);
+  let arguments = (ins KVTile_TileType:$tile, UnitAttr:$remainder);
   let results = (outs KVTile_TileType:$result);
-  let assemblyFormat = "$tile attr-dict `:` qualified(type($tile)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $tile (`remainder` $remainder^)? attr-dict `:` qualified(type($tile)) `->`
+    qualified(type($result))
+  }];
 }
 
 def KVTile_StoreTileOp : KVTile_Op<"store_tile", [MemoryEffects<[MemWrite]>]> {
   let summary = "a tile of f32, rounded, to a slot";
-  let description = "A barrier has to follow.";
-  let arguments = (ins KVTile_TileType:$tile, KVTile_SlotType:$slot);
-  let assemblyFormat = "$tile `to` $slot attr-dict `:` qualified(type($tile)) `,` qualified(type($slot))";
+  let description = "A barrier has to follow. `remainder` as in kvtile.convert.";
+  let arguments = (ins KVTile_TileType:$tile, KVTile_SlotType:$slot, UnitAttr:$remainder);
+  let assemblyFormat = "$tile `to` $slot (`remainder` $remainder^)? attr-dict `:` qualified(type($tile)) `,` qualified(type($slot))";
 }
 
 def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMatch<["max", "sum"]>,
