@@ -24,7 +24,7 @@ from problems import (
     Config, Foreign, Problem, Rope, check, check_cache, place, run, same_bits,
 )  # fmt: skip
 from refusals import Refused, compile_or_refuse, gpu_refusal
-from targets import CPUS, DEFINITIONS, DEVICES, GPU_BREADTH, Target
+from targets import CPUS, DEFINITIONS, DEVICES, Target
 
 #: Multiply-adds of one problem, so that loops and emulator need less than a second.
 MAX_WORK = 20_000_000
@@ -232,12 +232,7 @@ class Runner:
         problem = case.problem
         memory = place(function, problem, stream=stream)
         others = {} if problem.config.foreign else {"batch": batch_of(case, memory)}
-        try:
-            results = run(function, problem, stream=stream, memory=memory, **others)
-        except kvc.Error as error:
-            if GPU_BREADTH or not target.is_gpu or error.status != kvc.Status.UNSUPPORTED:
-                raise
-            raise Refused(str(error)) from error
+        results = run(function, problem, stream=stream, memory=memory, **others)
         check(problem, results)
         if problem.config.append:
             check_cache(problem, memory)
@@ -246,18 +241,13 @@ class Runner:
     def _compile(self, case, target):
         """Returns @attend; a refusal of the GPU has to be one that is documented."""
         config = case.problem.config
-        refusal = gpu_refusal(config) if target.is_gpu and GPU_BREADTH else None
+        refusal = gpu_refusal(config) if target.is_gpu else None
 
         def compile():
             options = target.compile_options()
             return self.compiler.compile(config.text, **options, split=case.split)["attend"]
 
-        try:
-            return compile_or_refuse(compile, refusal)
-        except kvc.CompileError as error:
-            if GPU_BREADTH or not target.is_gpu or error.status != kvc.Status.UNSUPPORTED:
-                raise
-            raise Refused(str(error)) from error
+        return compile_or_refuse(compile, refusal)
 
     def summary(self):
         """Returns lines: what ran and what was refused, by target."""
@@ -272,7 +262,7 @@ class Runner:
         """Fails if the GPU refused more than it may."""
         refused = sum(n for (kind, _), n in self.refused.items() if kind == "gpu")
         share = refused / max(1, self.cases)
-        assert not GPU_BREADTH or share <= MAX_REFUSED, (
+        assert share <= MAX_REFUSED, (
             f"expected the GPU to refuse at most {MAX_REFUSED:.0%}, got {share:.0%}:\n"
             + "\n".join(self.summary())
         )

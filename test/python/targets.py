@@ -18,9 +18,6 @@ import kvc
 from refusals import Refused
 
 FULL = os.environ.get("KVC_TEST_FULL", "0") not in ("", "0")
-# Whether the GPU's kernels take all that refusals.py does not name. Until then the
-# tables do not run on devices.
-GPU_BREADTH = True
 
 # The processor's flags that each tier needs.
 TIERS = {
@@ -118,7 +115,7 @@ def on_targets(argument, cases, ids=str, cpus=1, definitions=1, devices=False):
             for i in range(count):
                 chosen = targets[(turn + i) % len(targets)]
                 parameters.append(pytest.param(case, chosen, id=f"{ids(case)}-{chosen}"))
-        for chosen in DEVICES if devices and GPU_BREADTH else ():
+        for chosen in DEVICES if devices else ():
             parameters.append(pytest.param(case, chosen, id=f"{ids(case)}-{chosen}"))
     parametrize = pytest.mark.parametrize((argument, "target"), parameters)
     return lambda test: parametrize(until_refused(test))

@@ -7,7 +7,7 @@ import pytest
 
 import kvc
 from problems import Memory, Problem, arguments, check, gqa, run, same_bits, unwritten
-from targets import DEFINITIONS, DEVICES, GPU_BREADTH
+from targets import DEFINITIONS, DEVICES
 from test_attention import shapes_of
 
 needs_device = pytest.mark.skipif(not DEVICES, reason="there is no device")
@@ -127,16 +127,6 @@ def test_wrong_places(function, problem, device, programs, stream):
     plain = programs(CONFIG.text, ROW_MAJOR)["attend"]
     with pytest.raises(kvc.Error, match="got a stream of device '"):
         plain(*arguments(problem, on_host), stream=kvc.Stream(device=device))
-
-
-@pytest.mark.skipif(GPU_BREADTH, reason="the GPU's kernels take this")
-def test_wrong_calls(function, device):
-    problem = Problem(CONFIG, [9, 4], [2, 1])
-    memory = Memory(problem, function.cache_type, device=device)
-    with pytest.raises(kvc.Error, match="expected a max_query_len of at most 1, which the "
-                                        "function was compiled for, got 2") as caught:  # fmt: skip
-        function(*arguments(problem, memory))
-    assert caught.value.status == kvc.Status.UNSUPPORTED
 
 
 def test_programs_come_and_go(compiler, problem, device):

@@ -16,14 +16,11 @@ from emulated import in_every_order, in_order
 from problems import (
     Memory, Problem, Rope, arguments, check, check_cache, gqa, mla, run, same_bits, unwritten,
 )  # fmt: skip
-from refusals import Refused
-from targets import DEVICES, FULL, GPU_BREADTH, sample
+from targets import DEVICES, FULL, sample
 from test_traps import GROUPS, SPLITS, name_of
 
 EMULATORS = [target for target in DEVICES if target.device == "emulator"]
 pytestmark = pytest.mark.skipif(not EMULATORS, reason="the emulator is not built")
-only_narrow = pytest.mark.skipif(GPU_BREADTH, reason="the GPU's kernels take this")
-needs_breadth = pytest.mark.skipif(not GPU_BREADTH, reason="the GPU's kernels do not take this")
 
 
 @pytest.fixture
@@ -118,17 +115,6 @@ def test_t5_log_sum_exp_base_mixed(attend_in_every_order, config):
     reference.check_rows(parts[0], whole[0].astype(np.float64), config.out_dtype)
 
 
-@only_narrow
-def test_the_merge_operation_is_refused(compiler, target):
-    rows, lse = "tensor<?x4x64xbf16>", "tensor<?x4xf32>"
-    text = (
-        f"func.func @merge(%a: {rows}, %b: {rows}, %c: {lse}, %d: {lse}) -> ({rows}, {lse}) {{\n"
-        f"  %o, %l = kvc.merge outputs(%a, %b : {rows}, {rows}) lses(%c, %d : {lse}, {lse})"
-        f" : {rows}, {lse}\n  return %o, %l : {rows}, {lse}\n}}\n"
-    )
-    with pytest.raises(kvc.CompileError, match="kvc.merge"):
-        compiler.compile(text, **target.compile_options())
-
 
 # --- T7: alignment of causal ---------------------------------------------------
 
@@ -137,13 +123,6 @@ def test_the_merge_operation_is_refused(compiler, target):
 def test_t7_causal_alignment_differs_by_target(attend_in_every_order, config):
     attend_in_every_order(Problem(config, [7, 64, 0, 1, 2], [1] * 5))
 
-
-@only_narrow
-@pytest.mark.parametrize("query_len", [2, 5])
-def test_t7_longer_queries_are_refused(attend, target, device_stream, query_len):
-    problem = Problem(decode(), [7, 64], [query_len, 1])
-    with pytest.raises(kvc.Error, match=f"max_query_len of at most 1.*got {query_len}"):
-        run(attend(problem.config, target), problem, stream=device_stream)
 
 
 # --- T8: features on every path --------------------------------------------------
@@ -196,7 +175,7 @@ def test_t12_splits_leave_rows_unwritten(attend_in_every_order, split):
 
 
 FAR_CASES = [(gqa(8, 8, 128, dtype=dtype, append=True), 1) for dtype in ("bf16", "f16")] + [
-    pytest.param(config, query_len, marks=needs_breadth)
+    (config, query_len)
     for config, query_len in (
         (gqa(8, 8, 128, dtype="bf16", append=True), 3),
         (gqa(8, 8, 200, value_width=72, dtype="f16", append=True), 2),
@@ -240,7 +219,7 @@ def test_t13_32_bit_wrap(attend, target, device_stream, config, query_len):
 
 
 STRIDED_CASES = [(decode(query_heads=2, kv_heads=2, append=True), r) for r in (1, 2, 3, 4)] + [
-    pytest.param(config, rows, marks=needs_breadth)
+    (config, rows)
     for config, rows in (
         (gqa(2, 2, 40, value_width=72, dtype="f16", append=True), 3),
         (decode(query_heads=2, kv_heads=2, append=True, rope=Rope("k", 64)), 3),
@@ -249,8 +228,7 @@ STRIDED_CASES = [(decode(query_heads=2, kv_heads=2, append=True), r) for r in (1
 ]
 
 
-@pytest.mark.parametrize("together", [False, pytest.param(True, marks=needs_breadth)],
-                         ids=["decode", "prefill"])  # fmt: skip
+@pytest.mark.parametrize("together", [False, True], ids=["decode", "prefill"])
 @pytest.mark.parametrize("config, rows", STRIDED_CASES, ids=name_of)
 def test_t14_strided_append(attend, target, device_stream, config, rows, together):
     """The new tokens are those of as many sequences, or `together` those of one."""
@@ -282,15 +260,10 @@ def test_t14_strided_append(attend, target, device_stream, config, rows, togethe
     [
         (decode(), 1),
         (decode("f16", 128, page=3, sinks=True, out_dtype="f16", deterministic=True), 1),
-        *(
-            pytest.param(config, query_len, marks=needs_breadth)
-            for config, query_len in (
-                (decode(deterministic=True), 9),
-                (gqa(6, 2, 72, value_width=40, dtype="f16", window=90), 5),
-                (mla(query_heads=20, latent=64, rotary=8, deterministic=True), 1),
-                (mla(query_heads=5, latent=128), 3),
-            )
-        ),
+        (decode(deterministic=True), 9),
+        (gqa(6, 2, 72, value_width=40, dtype="f16", window=90), 5),
+        (mla(query_heads=20, latent=64, rotary=8, deterministic=True), 1),
+        (mla(query_heads=5, latent=128), 3),
     ],
     ids=name_of,
 )
@@ -313,16 +286,6 @@ def test_any_number_of_processors(attend, target, device_stream, config, query_l
 
 # --- What is not there -------------------------------------------------------------
 
-
-@only_narrow
-@pytest.mark.parametrize(
-    "config",
-    [gqa(dtype="f32"), decode(width=40), decode("bf16", 128, value_width=64), mla()],
-    ids=name_of,
-)
-def test_other_shapes_are_refused(attend, target, config):
-    with pytest.raises((kvc.CompileError, Refused)):
-        attend(config, target)
 
 
 @pytest.mark.parametrize("kv_lens", [[], [0], [0, 0, 0]], ids=str)
