@@ -156,7 +156,7 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
       forEachComponent(
           [&](Component &c, bool isKey) { emitFetch(c, isKey, params, head, isLast); });
       e.loop(e.i64(0), paddedRows, registers.getRows(), [&](Value firstRow) {
-        emitScores(headIndex, firstRow);
+        emitScores(head, headIndex, firstRow);
         e.ifThen(needsMask, [&] { emitMask(firstRow); });
         emitSoftmax(headIndex, firstRow);
         emitValues(headIndex, firstRow);

@@ -105,7 +105,7 @@ private:
   Value isVisible(Value token);
 
   // Products (AttentionProducts.cpp).
-  void emitScores(Value headIndex, Value firstRow);
+  void emitScores(Value head, Value headIndex, Value firstRow);
   void emitMask(Value firstRow);
   void emitSoftmax(Value headIndex, Value firstRow);
   void emitValues(Value headIndex, Value firstRow);
@@ -113,7 +113,10 @@ private:
                         llvm::ArrayRef<int64_t> vectors);
   llvm::SmallVector<Value> loadKeys(const Component &c, Value address);
   llvm::SmallVector<Value> loadQueries(const Term &term, Value address);
-  Value modifyScore(Value dot);
+  Value modifyScore(Value dot, const ScorePoint &point);
+  Value rowPosition(Value row);
+  Value rowHead(Value head, Value row);
+  Value keyPositions(Value firstKey);
 
   // Finish (AttentionFinish.cpp).
   void emitFinish(Value params, Value firstHead);

@@ -66,8 +66,29 @@ static SmallVector<Value> loadPair(Emitter &e, Value address, Type element, int6
 // Scores
 //===----------------------------------------------------------------------===//
 
+/// Position of the query of a row (i64), in every lane.
+Value AttentionKernel::rowPosition(Value row) {
+  Value token = e.toI32(e.div(row, group));
+  return e.broadcast(e.add(queryPos, token), lanes);
+}
+
+/// Query head of a row of KV head `head` (i64 each), in every lane.
+Value AttentionKernel::rowHead(Value head, Value row) {
+  Value queryHead = e.add(e.mul(head, group), e.rem(row, group));
+  return e.broadcast(e.toI32(queryHead), lanes);
+}
+
+/// Positions of a vector of keys, the first of them key `firstKey` (i64) of the tile.
+Value AttentionKernel::keyPositions(Value firstKey) {
+  SmallVector<int32_t> iota = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+  Value lane = arith::ConstantOp::create(
+      e.b, e.loc,
+      DenseElementsAttr::get(e.vectorOf(lanes, e.i32Type()), ArrayRef<int32_t>(iota)));
+  return e.add(lane, e.broadcast(e.toI32(e.add(tileBegin, firstKey)), lanes));
+}
+
 /// From a sum of products to a score in base 2.
-Value AttentionKernel::modifyScore(Value product) {
+Value AttentionKernel::modifyScore(Value product, const ScorePoint &point) {
   double scale = op.getScale().convertToDouble();
   SmallVector<ScoreModifierInterface> modifiers = op.getModifiers();
   bool changes = llvm::any_of(
@@ -75,15 +96,16 @@ Value AttentionKernel::modifyScore(Value product) {
   if (!changes)
     return e.mulf(product, e.splat(lanes, scale * kLog2E));
   auto tanh = [&](Value x) -> Value { return math::TanhOp::create(e.b, e.loc, x); };
-  ScoreMath math{tanh};
+  auto exp2 = [&](Value x) { return e.exp2(x); };
+  ScoreMath math{tanh, exp2};
   Value score = e.mulf(product, e.splat(lanes, scale));
   for (ScoreModifierInterface modifier : modifiers)
-    score = modifier.emitScore(e.b, e.loc, score, math);
+    score = modifier.emitScore(e.b, e.loc, score, point, math);
   return e.mulf(score, e.splat(lanes, kLog2E));
 }
 
 /// Scores of one register tile of rows with all keys of the tile.
-void AttentionKernel::emitScores(Value headIndex, Value firstRow) {
+void AttentionKernel::emitScores(Value head, Value headIndex, Value firstRow) {
   int64_t numRows = registers.getRows(), numVectors = registers.getKeyVectors();
   int64_t keysPerStep = numVectors * lanes;
   e.loop(e.i64(0), e.i64(tile), keysPerStep, [&](Value firstKey) {
@@ -144,26 +166,26 @@ void AttentionKernel::emitScores(Value headIndex, Value firstRow) {
     }
     Value row = scratchAt(scores, e.mul(firstKey, 4));
     for (int64_t r = 0; r < numRows; ++r)
-      for (int64_t v = 0; v < numVectors; ++v)
-        e.store(modifyScore(acc[r * numVectors + v]),
+      for (int64_t v = 0; v < numVectors; ++v) {
+        auto queryPosition = [&] { return rowPosition(e.add(firstRow, r)); };
+        auto keyPosition = [&] { return keyPositions(e.add(firstKey, v * lanes)); };
+        auto queryHead = [&] { return rowHead(head, e.add(firstRow, r)); };
+        ScorePoint point{queryPosition, keyPosition, queryHead, getQueryHeads()};
+        e.store(modifyScore(acc[r * numVectors + v], point),
                 e.offset(row, (r * tile + v * lanes) * 4));
+      }
   });
 }
 
 /// Writes -inf over the scores of keys that a row does not see.
 void AttentionKernel::emitMask(Value firstRow) {
-  SmallVector<int32_t> iota = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
-  Value lane = arith::ConstantOp::create(
-      e.b, e.loc,
-      DenseElementsAttr::get(e.vectorOf(lanes, e.i32Type()), ArrayRef<int32_t>(iota)));
   Value hidden = e.splat(lanes, -std::numeric_limits<float>::infinity());
   Value begin = e.broadcast(itemFields.kvBegin, lanes);
   Value end = e.broadcast(itemFields.kvEnd, lanes);
   e.loop(e.i64(0), e.i64(registers.getRows()), 1, [&](Value r) {
-    Value token = e.toI32(e.div(e.add(firstRow, r), group));
-    Value position = e.broadcast(e.add(queryPos, token), lanes);
+    Value position = rowPosition(e.add(firstRow, r));
     e.loop(e.i64(0), e.i64(tile), lanes, [&](Value firstKey) {
-      Value key = e.add(lane, e.broadcast(e.toI32(e.add(tileBegin, firstKey)), lanes));
+      Value key = keyPositions(firstKey);
       Value keep = e.logicalAnd(e.lessOrEqual(begin, key), e.less(key, end));
       for (ScoreModifierInterface modifier : op.getModifiers())
         if (Value kept = modifier.emitKeep(e.b, e.loc, position, key))

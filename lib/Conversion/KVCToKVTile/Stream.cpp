@@ -158,9 +158,10 @@ void StreamSkeleton::emitConsume(Region &region, Value item, ValueRange query) {
   Value sums = carried[0], max = carried[1], sum = carried[2];
 
   Value scores = emitScores(slots, query);
-  scores = ScoreOp::create(b, loc, scores.getType(), scores, item, firstRow, index, op.getScoreAttr() ? op.getScoreAttr() : b.getArrayAttr({}),
-                           b.getF32FloatAttr(scoreScale),
+  scores = ScoreOp::create(b, loc, scores.getType(), scores, item, kvHead, firstRow, index,
+                           op.getScore(), b.getF32FloatAttr(scoreScale),
                            b.getI64IntegerAttr(shape.group),
+                           b.getI64IntegerAttr(op.getQueryHeads()),
                            b.getI64IntegerAttr(shape.keysAxis()));
   bool exchanges = shape.stream.getForm() == StreamForm::Columns;
   auto step = SoftmaxStepOp::create(

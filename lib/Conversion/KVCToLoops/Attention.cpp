@@ -31,9 +31,10 @@ struct Row {
   Value position; ///< Of the query within the sequence.
 };
 
-/// Where a key lies.
+/// A key: where it lies, and its position within the sequence.
 struct Slot {
   Value page, token;
+  Value position;
 };
 
 /// Emits the loops of one attention.
@@ -68,7 +69,7 @@ private:
 Slot AttentionLoops::emitSlot(const Sequence &sequence, Value key) {
   int64_t pageSize = cast<CacheType>(op.getCache().getType()).getPageSize();
   Value index = b.add(sequence.firstPage, b.div(key, pageSize));
-  return {b.loadIndex(batch.pageIds, index), b.rem(key, pageSize)};
+  return {b.loadIndex(batch.pageIds, index), b.rem(key, pageSize), key};
 }
 
 Value AttentionLoops::loadElement(ComponentAttr component, const Row &row, const Slot &slot,
@@ -107,8 +108,14 @@ Value AttentionLoops::emitScore(const Row &row, const Slot &slot) {
   }
   Value score = b.mul(sum, b.real(real, op.getScale().convertToDouble()));
   auto tanh = [&](Value x) -> Value { return math::TanhOp::create(b, x); };
+  auto exp2 = [&](Value x) -> Value { return math::Exp2Op::create(b, x); };
+  auto queryPos = [&] { return row.position; };
+  auto keyPos = [&] { return slot.position; };
+  auto queryHead = [&] { return row.head; };
+  ScorePoint point{queryPos, keyPos, queryHead, op.getQueryHeads()};
+  ScoreMath math{tanh, exp2};
   for (ScoreModifierInterface modifier : op.getModifiers())
-    score = modifier.emitScore(b, b.getLoc(), score, ScoreMath{tanh});
+    score = modifier.emitScore(b, b.getLoc(), score, point, math);
   return score;
 }
 

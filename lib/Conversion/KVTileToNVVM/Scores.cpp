@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
@@ -36,12 +38,12 @@ static Value emitTanh(KernelBuilder &k, Value x) {
 }
 
 namespace {
-/// Positions of the keys and queries of a tile's elements, for this thread.
+/// Which keys and queries the elements of a tile stand for, for this thread.
 class TilePositions {
 public:
-  TilePositions(KernelBuilder &k, ScoreOp op, const WorkItemValues &item, Value firstRow,
-                Value tile)
-      : k(k), item(item), group(op.getGroup()), keysAxis(op.getKeysAxis()) {
+  TilePositions(KernelBuilder &k, ScoreOp op, const WorkItemValues &item, Value kvHead,
+                Value firstRow, Value tile)
+      : k(k), item(item), group(op.getGroup()), keysAxis(op.getKeysAxis()), kvHead(kvHead) {
     TileType type = op.getProducts().getType();
     ThreadPosition position(k);
     BlockOffset offset = emitBlockOffset(k, position, type.getLayout(), type.getWarpRows(),
@@ -76,6 +78,14 @@ public:
       value = k.add(item.queryPos, k.div(k.add(keysAxis == 0 ? column : row, constant), group));
     return value;
   }
+  /// Query head of an element, likewise.
+  Value head(int64_t constant) {
+    Value &value = heads[constant];
+    if (!value)
+      value = k.add(k.mul(kvHead, group),
+                    k.rem(k.add(keysAxis == 0 ? column : row, constant), group));
+    return value;
+  }
 
   Value tileBegin, tileEnd, firstQuery, lastQuery;
 
@@ -83,8 +93,8 @@ private:
   KernelBuilder &k;
   const WorkItemValues &item;
   int64_t group, keysAxis;
-  Value row, column, lastRow;
-  DenseMap<int64_t, Value> keys, queries;
+  Value kvHead, row, column, lastRow;
+  DenseMap<int64_t, Value> keys, queries, heads;
 };
 
 struct LowerScore final : Lowering<ScoreOp> {
@@ -92,6 +102,21 @@ struct LowerScore final : Lowering<ScoreOp> {
   LogicalResult matchAndRewrite(ScoreOp op, Adaptor adaptor, Rewriter &rewriter) const override;
 };
 } // namespace
+
+/// Calls `visit` with each register of the tile, and what to add to the thread's first
+/// key and first query for its own.
+template <typename Visitor> static void forEachScore(ScoreOp op, Visitor visit) {
+  AccumulatorIndex index(op.getProducts().getType());
+  for (int64_t r = 0; r < index.rows; ++r)
+    for (int64_t c = 0; c < index.columns; ++c)
+      for (int64_t half = 0; half < 2; ++half)
+        for (int64_t column = 0; column < 2; ++column) {
+          int64_t key = r * 16 + half * 8, query = c * 8 + column;
+          if (op.getKeysAxis() != 0)
+            std::swap(key, query);
+          visit(index.registerOf(r, c, half, column), key, query);
+        }
+}
 
 static SmallVector<ScoreModifierInterface> getModifiers(ScoreOp op) {
   return llvm::map_to_vector(op.getModifiers(), [](Attribute attribute) {
@@ -105,20 +130,34 @@ LogicalResult LowerScore::matchAndRewrite(ScoreOp op, Adaptor adaptor,
   WorkItemValues item = unpackItem(adaptor.getItem());
   SmallVector<ScoreModifierInterface> modifiers = getModifiers(op);
   SmallVector<Value> scores(adaptor.getProducts());
+  // Emitted when a modifier asks, else after the modifiers.
+  std::optional<TilePositions> emitted;
+  auto getPositions = [&]() -> TilePositions & {
+    if (!emitted)
+      emitted.emplace(k, op, item, adaptor.getKvHead()[0], adaptor.getFirstRow()[0],
+                      adaptor.getTile()[0]);
+    return *emitted;
+  };
 
   auto tanh = [&](Value x) { return emitTanh(k, x); };
-  ScoreMath math{tanh};
+  auto exp2 = [&](Value x) { return k.exp2(x); };
+  ScoreMath math{tanh, exp2};
   double scale = op.getScale().convertToDouble();
-  for (Value &score : scores) {
+  forEachScore(op, [&](int64_t index, int64_t key, int64_t query) {
+    Value &score = scores[index];
     if (scale != 1.0)
       score = k.mulF(score, k.f32(scale));
+    auto queryPos = [&] { return getPositions().query(query); };
+    auto keyPos = [&] { return getPositions().key(key); };
+    auto queryHead = [&] { return getPositions().head(query); };
+    ScorePoint point{queryPos, keyPos, queryHead, static_cast<int64_t>(op.getQueryHeads())};
     for (ScoreModifierInterface modifier : modifiers)
       if (modifier.changesScore())
-        score = modifier.emitScore(rewriter, op.getLoc(), score, math);
-  }
+        score = modifier.emitScore(rewriter, op.getLoc(), score, point, math);
+  });
 
   // Only tiles at the edge of what the queries see are masked.
-  TilePositions positions(k, op, item, adaptor.getFirstRow()[0], adaptor.getTile()[0]);
+  TilePositions &positions = getPositions();
   KeyBounds bounds{item.kvBegin, item.kvEnd, item.kvBegin, item.kvEnd};
   for (ScoreModifierInterface modifier : modifiers)
     modifier.boundKeep(rewriter, op.getLoc(), positions.firstQuery, positions.lastQuery, bounds);
@@ -132,27 +171,19 @@ LogicalResult LowerScore::matchAndRewrite(ScoreOp op, Adaptor adaptor,
     rewriter.setInsertionPointToStart(branch.thenBlock());
     SmallVector<Value> masked(scores);
     Value none = k.minusInfinity(), length = k.sub(item.kvEnd, item.kvBegin);
-    AccumulatorIndex index(op.getProducts().getType());
-    DenseMap<std::pair<int64_t, int64_t>, Value> keeps;
-    for (int64_t r = 0; r < index.rows; ++r)
-      for (int64_t c = 0; c < index.columns; ++c)
-        for (int64_t half = 0; half < 2; ++half)
-          for (int64_t column = 0; column < 2; ++column) {
-            int64_t rowConstant = r * 16 + half * 8, columnConstant = c * 8 + column;
-            int64_t keyConstant = op.getKeysAxis() == 0 ? rowConstant : columnConstant;
-            int64_t queryConstant = op.getKeysAxis() == 0 ? columnConstant : rowConstant;
-            Value key = positions.key(keyConstant);
-            Value &inItem = keeps[{keyConstant, -1}];
-            if (!inItem)
-              inItem = k.compare(Predicate::ult, k.sub(key, item.kvBegin), length);
-            Value keep = inItem;
-            for (ScoreModifierInterface modifier : modifiers)
-              if (Value sees = modifier.emitKeep(rewriter, op.getLoc(),
-                                                 positions.query(queryConstant), key))
-                keep = arith::AndIOp::create(rewriter, op.getLoc(), keep, sees);
-            Value &score = masked[index.registerOf(r, c, half, column)];
-            score = k.select(keep, score, none);
-          }
+    DenseMap<int64_t, Value> keysInItem;
+    forEachScore(op, [&](int64_t index, int64_t keyConstant, int64_t queryConstant) {
+      Value key = positions.key(keyConstant);
+      Value &inItem = keysInItem[keyConstant];
+      if (!inItem)
+        inItem = k.compare(Predicate::ult, k.sub(key, item.kvBegin), length);
+      Value keep = inItem;
+      for (ScoreModifierInterface modifier : modifiers)
+        if (Value sees = modifier.emitKeep(rewriter, op.getLoc(),
+                                           positions.query(queryConstant), key))
+          keep = arith::AndIOp::create(rewriter, op.getLoc(), keep, sees);
+      masked[index] = k.select(keep, masked[index], none);
+    });
     scf::YieldOp::create(rewriter, op.getLoc(), masked);
     rewriter.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(rewriter, op.getLoc(), scores);

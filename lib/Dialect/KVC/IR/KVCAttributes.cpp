@@ -94,7 +94,7 @@ void SoftcapAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-Value SoftcapAttr::emitScore(OpBuilder &b, Location loc, Value score,
+Value SoftcapAttr::emitScore(OpBuilder &b, Location loc, Value score, const ScorePoint &,
                              const ScoreMath &math) const {
   double cap = getCapValue();
   Value inverse = constantLike(b, loc, score, 1.0 / cap);

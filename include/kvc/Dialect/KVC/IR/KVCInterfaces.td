@@ -23,10 +23,12 @@ def KVC_ScoreModifierInterface : AttrInterface<"ScoreModifierInterface"> {
   let methods = [
     InterfaceMethod<[{
         Emits the changed score, given `scale * sum_i q_i k_i` as changed by the
-        modifiers before this one, in natural-log units.
+        modifiers before this one, in natural-log units. `point` tells positions
+        and head of the score if it is asked, and `math` emits functions.
       }], "::mlir::Value", "emitScore",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::Value":$score, "const ::kvc::ScoreMath &":$math),
+           "::mlir::Value":$score, "const ::kvc::ScorePoint &":$point,
+           "const ::kvc::ScoreMath &":$math),
       "", [{ return score; }]>,
     InterfaceMethod<[{
         True if emitScore does more than return its argument.

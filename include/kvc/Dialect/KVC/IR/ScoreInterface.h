@@ -17,8 +17,17 @@ namespace kvc {
 /// The functions that a score modifier may need beyond `arith`. Each lowering
 /// provides them in the form that its target computes best.
 struct ScoreMath {
-  /// Emits tanh(x), elementwise.
-  llvm::function_ref<mlir::Value(mlir::Value)> tanh;
+  /// Emit tanh(x) and 2^x, elementwise.
+  llvm::function_ref<mlir::Value(mlir::Value)> tanh, exp2;
+};
+
+/// Where a score stands. Each function emits its value when it is called, so that a
+/// kernel computes only what its modifiers ask for: integers of any type or indices, a
+/// scalar or a vector as the score is.
+struct ScorePoint {
+  /// Positions of query and key within the sequence, and the query head.
+  llvm::function_ref<mlir::Value()> queryPos, keyPos, queryHead;
+  int64_t queryHeads; ///< Of the attention.
 };
 
 /// Two half-open ranges of key positions: those that at least one query of a

@@ -309,15 +309,16 @@ def KVTile_ScoreOp : KVTile_Op<"score", [Pure, AllTypesMatch<["products", "score
     From products to scores: where a modifier changes scores, `scale` and the
     modifiers in order, otherwise nothing (the scale is left to
     kvtile.softmax_step). Scores of keys that a query does not see, or that are none
-    of the item, become -inf. `keys_axis`: the axis of the tile that counts keys.
+    of the item, become -inf. `keys_axis`: the axis of the tile that counts keys. The
+    item's row i is query head `kv_head * group + i % group` of `query_heads`.
   }];
-  let arguments = (ins KVTile_TileType:$products, KVTile_ItemType:$item, I32:$first_row,
-                       I32:$tile, ArrayAttr:$modifiers, F32Attr:$scale, I64Attr:$group,
-                       I64Attr:$keys_axis);
+  let arguments = (ins KVTile_TileType:$products, KVTile_ItemType:$item, I32:$kv_head,
+                       I32:$first_row, I32:$tile, ArrayAttr:$modifiers, F32Attr:$scale,
+                       I64Attr:$group, I64Attr:$query_heads, I64Attr:$keys_axis);
   let results = (outs KVTile_TileType:$scores);
   let assemblyFormat = [{
-    $products `at` $item `,` $first_row `,` $tile `modifiers` $modifiers `scale` $scale
-    `group` $group `keys_axis` $keys_axis attr-dict
+    $products `at` $item `,` $kv_head `,` $first_row `,` $tile `modifiers` $modifiers
+    `scale` $scale `group` $group `query_heads` $query_heads `keys_axis` $keys_axis attr-dict
     `:` type($products)
   }];
 }
