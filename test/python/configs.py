@@ -66,6 +66,7 @@ class Config:
     causal: bool = True
     window: Union[int, None] = None
     softcap: Union[float, None] = None
+    alibi: bool = False
     sinks: bool = False
     lse: bool = True
     deterministic: bool = False
@@ -107,6 +108,7 @@ class Config:
         modifiers = ["#kvc.causal"] if self.causal else []
         modifiers += [f"#kvc.window<{self.window}>"] if self.window is not None else []
         modifiers += [f"#kvc.softcap<{self.softcap!r}>"] if self.softcap is not None else []
+        modifiers += ["#kvc.alibi"] if self.alibi else []
         queries = [
             f"%turned{i}" if self.rope and name == self.rope.component else f"%q{i}"
             for i, name in enumerate(self.terms)

@@ -132,6 +132,7 @@ class Problem:
             causal=c.causal,
             window=c.window,
             softcap=c.softcap,
+            alibi=c.alibi,
             sinks=self.sinks,
             rows=rows,
         )

@@ -30,6 +30,18 @@ def visible_keys(query, query_len, kv_len, causal=False, window=None):
     return first, max(first, last)
 
 
+def alibi_slopes(heads):
+    """Returns the slope of each head (Press et al., arXiv:2108.12409).
+
+    For a power of two, the powers of 2^(-8 / heads); else those of the next power of
+    two below, and every second one of the next above.
+    """
+    if heads & (heads - 1) == 0:
+        return 2.0 ** (-8.0 / heads * np.arange(1, heads + 1))
+    below = 1 << (heads.bit_length() - 1)
+    return np.concatenate([alibi_slopes(below), alibi_slopes(2 * below)[::2][: heads - below]])
+
+
 def softmax_with_sinks(scores, sinks):
     """Returns weights and log-sum-exp of scores along the last axis.
 
@@ -63,6 +75,7 @@ def attention(
     causal=False,
     window=None,
     softcap=None,
+    alibi=False,
     sinks=None,
     rows=None,
 ):
@@ -80,6 +93,8 @@ def attention(
     scale : float
     causal : bool
     window, softcap : optional
+    alibi : bool
+        Whether scores, after the softcap, fall with the distance of the key.
     sinks : array, shape (query heads,), optional
     rows : list of int, optional
         The tokens to compute; default: all.
@@ -111,6 +126,9 @@ def attention(
         scores = scores.reshape(query_heads, last - first) * scale
         if softcap is not None:
             scores = softcap * np.tanh(scores / softcap)
+        if alibi:
+            position = kv_len - query_lens[sequence] + row - starts[sequence]
+            scores += alibi_slopes(query_heads)[:, None] * (np.arange(first, last) - position)
         weights, lse[place] = softmax_with_sinks(scores, sinks)
         v = values[sequence][first:last].astype(np.float64)
         weights = weights.reshape(*grouped, last - first)

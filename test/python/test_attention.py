@@ -25,6 +25,7 @@ def shapes_of(config):
     parts += [] if config.causal else ["all"]
     parts += [f"w{config.window}"] if config.window is not None else []
     parts += [f"cap{config.softcap:g}"] if config.softcap is not None else []
+    parts += ["alibi"] if config.alibi else []
     parts += ["sinks"] if config.sinks else []
     return "-".join(parts)
 
@@ -110,6 +111,24 @@ TERMS = [
         out_dtype="bf16",
     ),
 ]
+# Slopes of powers of two and of numbers between them; both axes that a row may have:
+# several query heads of a KV head, and several KV heads.
+ALIBI = [
+    gqa(query_heads=heads, kv_heads=kv, dtype=dtype, alibi=True, **modifiers)
+    for dtype in ("bf16", "f32", "f16")
+    for heads, kv, modifiers in (
+        (1, 1, {}),
+        (8, 2, {}),
+        (6, 2, {}),
+        (12, 1, {"window": 20}),
+        (7, 7, {"softcap": 5.0, "sinks": True}),
+        (4, 2, {"causal": False}),
+        (20, 4, {"page": 3}),
+    )
+] + [
+    mla(query_heads=24, latent=64, rotary=16, dtype=dtype, alibi=True)
+    for dtype in ("bf16", "f32", "f16")
+]
 ALL = (
     sample(WIDTHS, 11)
     + sample(VALUE_WIDTHS, 5)
@@ -117,6 +136,7 @@ ALL = (
     + sample(HEADS, 6)
     + sample(LATENTS, 3)
     + sample(MODIFIERS, 11)
+    + sample(ALIBI, 8)
     + sample(MIXED_TYPES, 6)
     + TERMS
 )
@@ -174,7 +194,8 @@ def test_long_sequences_by_sampled_rows(attend, stream, config, target):
 
 
 @on_targets("config", [gqa(dtype="bf16", kv_heads=1), gqa(window=1000, sinks=True),
-                       gqa(dtype="f16", window=1000, sinks=True, out_dtype="f32")],
+                       gqa(dtype="f16", window=1000, sinks=True, out_dtype="f32"),
+                       gqa(dtype="bf16", query_heads=6, alibi=True)],
             ids=shapes_of, devices=True)  # fmt: skip
 def test_long_decode(attend, stream, config, target):
     lens = [2500, 1, 1025, 1024, 0] if target.is_emulator else [9000, 1, 4097, 4096, 0]

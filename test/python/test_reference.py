@@ -9,7 +9,7 @@ import pytest
 import reference
 
 
-def written_out(q, k, v, query, query_len, scale, causal, window, softcap, sink):
+def written_out(q, k, v, query, query_len, scale, causal, window, softcap, slope, sink):
     """Attention of one query of one head with scalar arithmetic."""
     kv_len = len(k)
     position = kv_len - query_len + query
@@ -22,6 +22,7 @@ def written_out(q, k, v, query, query_len, scale, causal, window, softcap, sink)
         s = scale * sum(float(a) * float(b) for a, b in zip(q, k[j]))
         if softcap is not None:
             s = softcap * math.tanh(s / softcap)
+        s -= slope * (position - j)
         scores.append((j, s))
     total = math.fsum(math.exp(s) for _, s in scores)
     total += 0 if sink is None else math.exp(sink)
@@ -33,14 +34,17 @@ def written_out(q, k, v, query, query_len, scale, causal, window, softcap, sink)
 
 @pytest.mark.parametrize("causal, window", [(False, None), (True, None), (True, 3), (True, 1)])
 @pytest.mark.parametrize("softcap", [None, 2.0])
+@pytest.mark.parametrize("alibi", [False, True])
 @pytest.mark.parametrize("with_sinks", [False, True])
-def test_attention_matches_sums_written_out(causal, window, softcap, with_sinks):
+def test_attention_matches_sums_written_out(causal, window, softcap, alibi, with_sinks):
     rng = np.random.default_rng(1)
     query_lens, kv_lens = [1, 3, 4, 0, 2], [5, 3, 2, 4, 0]
     q = rng.standard_normal((10, 6, 4))
     keys = [rng.standard_normal((n, 2, 4)) for n in kv_lens]
     values = [rng.standard_normal((n, 2, 5)) for n in kv_lens]
     sinks = rng.standard_normal(6) if with_sinks else None
+    # Of 4 heads, and the first and third of 8.
+    slopes = [2.0**-2, 2.0**-4, 2.0**-6, 2.0**-8, 2.0**-1, 2.0**-3]
     out, lse = reference.attention(
         [(q, keys)],
         values,
@@ -49,6 +53,7 @@ def test_attention_matches_sums_written_out(causal, window, softcap, with_sinks)
         causal=causal,
         window=window,
         softcap=softcap,
+        alibi=alibi,
         sinks=sinks,
     )
     row = 0
@@ -65,11 +70,27 @@ def test_attention_matches_sums_written_out(causal, window, softcap, with_sinks)
                     causal,
                     window,
                     softcap,
+                    slopes[head] if alibi else 0.0,
                     None if sinks is None else sinks[head],
                 )
                 np.testing.assert_allclose(out[row, head], want, rtol=1e-12, atol=1e-14)
                 np.testing.assert_allclose(lse[row, head], want_lse, rtol=1e-12)
             row += 1
+
+
+def test_alibi_slopes_are_those_of_the_paper():
+    np.testing.assert_array_equal(
+        reference.alibi_slopes(8), [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
+    )
+    np.testing.assert_allclose(reference.alibi_slopes(16), 0.5 ** np.arange(0.5, 8.5, 0.5))
+    np.testing.assert_array_equal(reference.alibi_slopes(1), [1 / 256])
+    for heads in range(1, 200):
+        n = 2 ** int(math.log2(heads))
+        want = [
+            2 ** (-8 * (h + 1) / n) if h < n else 2 ** (-4 * (2 * (h - n) + 1) / n)
+            for h in range(heads)
+        ]
+        np.testing.assert_allclose(reference.alibi_slopes(heads), want, rtol=1e-14)
 
 
 def test_two_terms_are_one_term_of_both_widths():

@@ -89,6 +89,23 @@ func.func @softcap(%q: tensor<?x1x8xf32>, %cache: !cache, %batch: !kvc.batch)
 
 !cache = !kvc.cache<page = 16, k: 1x8xf32, v: 1x8xf32>
 
+// The slope of a bias by distance is a polynomial too.
+// CHECK-LABEL: llvm.func internal @alibi.decode(
+// CHECK-NOT:     math.exp2
+// CHECK:         arith.sitofp {{.*}} : vector<{{[0-9]+}}xi32> to vector<{{[0-9]+}}xf32>
+// CHECK-NOT:     math.exp2
+// NO-FMA:      llvm.func internal @alibi.decode(
+func.func @alibi(%q: tensor<?x3x8xf32>, %cache: !cache, %batch: !kvc.batch)
+    -> tensor<?x3x8xf32> {
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.alibi]
+      {scale = 1.0 : f32} : !cache, tensor<?x3x8xf32> -> tensor<?x3x8xf32>
+  return %out : tensor<?x3x8xf32>
+}
+
+// -----
+
+!cache = !kvc.cache<page = 16, k: 1x8xf32, v: 1x8xf32>
+
 // Each attention of a function has kernels of its own, under names of its own.
 // CHECK-DAG: llvm.func internal @two.decode(
 // CHECK-DAG: llvm.func internal @two.decode_{{[0-9]+}}(

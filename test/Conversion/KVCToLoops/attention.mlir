@@ -108,6 +108,37 @@ func.func @modifiers(%q: tensor<?x2x8xf32>, %cache: !cache, %batch: !kvc.batch,
 
 // -----
 
+!cache = !kvc.cache<page = 16, k: 2x8xf32, v: 2x8xf32>
+
+// Modifiers are applied in the order of the list, after the scale; a bias by distance
+// takes the positions of the key and the query, and the query head.
+// CHECK-LABEL: func.func @alibi
+func.func @alibi(%q: tensor<?x6x8xf32>, %cache: !cache, %batch: !kvc.batch)
+    -> tensor<?x6x8xf32> {
+  // CHECK: scf.for %{{[^ ]*}} =
+  // CHECK: scf.for %[[TOKEN:[^ ]*]] =
+  // CHECK: %[[POSITION:.*]] = arith.addi %{{.*}}, %[[TOKEN]]
+  // CHECK: scf.for %[[HEAD:[^ ]*]] =
+  // CHECK: scf.for %[[KEY:[^ ]*]] =
+  // CHECK: math.tanh
+  // CHECK: %[[CAPPED:.*]] = arith.mulf
+  // CHECK-DAG: %[[DISTANCE:.*]] = arith.subi %[[KEY]], %[[POSITION]] : index
+  // CHECK-DAG: %[[INT:.*]] = arith.index_cast %[[DISTANCE]] : index to i64
+  // CHECK-DAG: %[[FLOAT:.*]] = arith.sitofp %[[INT]] : i64 to f32
+  // CHECK-DAG: arith.cmpi slt, %[[HEAD]], %
+  // CHECK-DAG: arith.index_cast %[[HEAD]] : index to i64
+  // CHECK-DAG: %[[SLOPE:.*]] = math.exp2
+  // CHECK: %[[BIAS:.*]] = arith.mulf %[[SLOPE]], %[[FLOAT]]
+  // CHECK: arith.addf %[[CAPPED]], %[[BIAS]]
+  // CHECK: arith.maximumf
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v)
+      score [#kvc.softcap<20.0>, #kvc.alibi] {scale = 0.5 : f32}
+      : !cache, tensor<?x6x8xf32> -> tensor<?x6x8xf32>
+  return %out : tensor<?x6x8xf32>
+}
+
+// -----
+
 !cache = !kvc.cache<page = 16, c: 1x16xf16, r: 1x8xf16>
 
 // Terms add up in one sum; a component may be key and value.

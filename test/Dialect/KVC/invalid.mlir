@@ -374,6 +374,17 @@ func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) 
 
 // -----
 
+// attention_c7: no kind twice, parameters or not.
+!cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
+func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-error@below {{'kvc.attention' op expected each kind of score modifier once, got a second #kvc.alibi}}
+  %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.alibi, #kvc.causal, #kvc.alibi] {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return
+}
+
+// -----
+
 // attention_c7: a window needs causal.
 !cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
 func.func @attention(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch) {

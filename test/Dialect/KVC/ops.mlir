@@ -41,6 +41,17 @@ func.func @no_modifiers(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batc
   return %out : tensor<?x4x24xf16>
 }
 
+// A bias by distance, in its place among the modifiers.
+// CHECK-LABEL: func.func @attention_with_alibi
+func.func @attention_with_alibi(%q: tensor<?x4x8xf16>, %cache: !cache, %batch: !kvc.batch)
+    -> tensor<?x4x24xf16> {
+  // CHECK: kvc.attention {{.*}} value(v) score [#kvc.softcap<3.000000e+01>, #kvc.alibi, #kvc.causal] {scale
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v)
+      score [#kvc.softcap<30.0>, #kvc.alibi, #kvc.causal] {scale = 1.0 : f32}
+      : !cache, tensor<?x4x8xf16> -> tensor<?x4x24xf16>
+  return %out : tensor<?x4x24xf16>
+}
+
 // All that an attention can have, with a static number of tokens; the result may
 // have another type than the cache.
 // CHECK-LABEL: func.func @attention_of_all_parts

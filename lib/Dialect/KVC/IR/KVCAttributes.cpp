@@ -8,6 +8,7 @@
 #include "kvc/Dialect/KVC/IR/KVC.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
@@ -103,6 +104,50 @@ Value SoftcapAttr::emitScore(OpBuilder &b, Location loc, Value score, const Scor
 }
 
 bool SoftcapAttr::changesScore() const { return true; }
+
+//===----------------------------------------------------------------------===//
+// AlibiAttr
+//===----------------------------------------------------------------------===//
+
+/// Converts integers or indices to the type of `like`.
+static Value toFloat(OpBuilder &b, Location loc, Value integer, Value like) {
+  if (isa<IndexType>(getElementTypeOrSelf(integer.getType()))) {
+    Type type = b.getI64Type();
+    if (auto shaped = dyn_cast<ShapedType>(integer.getType()))
+      type = shaped.clone(type);
+    integer = arith::IndexCastOp::create(b, loc, type, integer);
+  }
+  return arith::SIToFPOp::create(b, loc, like.getType(), integer);
+}
+
+/// The slope of the point's head. Its logarithm is linear in the head, h:
+/// -8 (h + 1) / n, and from head n on -4 (2 (h - n) + 1) / n. Both are exact in f32.
+static Value emitSlope(OpBuilder &b, Location loc, Value like, const ScorePoint &point,
+                       const ScoreMath &math) {
+  int64_t n = llvm::bit_floor(static_cast<uint64_t>(point.queryHeads));
+  double step = -8.0 / n;
+  Value head = point.queryHead();
+  Value offset = constantLike(b, loc, like, step);
+  if (point.queryHeads > n) {
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, head,
+                                          constantLike(b, loc, head, n));
+    Value rest = constantLike(b, loc, like, 8.0 + step / 2);
+    offset = arith::SelectOp::create(b, loc, isFirst, offset, rest);
+  }
+  Value linear = arith::MulFOp::create(b, loc, toFloat(b, loc, head, like),
+                                       constantLike(b, loc, like, step));
+  return math.exp2(arith::AddFOp::create(b, loc, linear, offset));
+}
+
+Value AlibiAttr::emitScore(OpBuilder &b, Location loc, Value score, const ScorePoint &point,
+                           const ScoreMath &math) const {
+  Value distance = arith::SubIOp::create(b, loc, point.keyPos(), point.queryPos());
+  Value bias = arith::MulFOp::create(b, loc, emitSlope(b, loc, score, point, math),
+                                     toFloat(b, loc, distance, score));
+  return arith::AddFOp::create(b, loc, score, bias);
+}
+
+bool AlibiAttr::changesScore() const { return true; }
 
 //===----------------------------------------------------------------------===//
 // Schedules

@@ -111,6 +111,17 @@ def KVC_SoftcapAttr : KVC_Attr<"Softcap", "softcap",
   let genVerifyDecl = 1;
 }
 
+def KVC_AlibiAttr : KVC_Attr<"Alibi", "alibi",
+    [DeclareAttrInterfaceMethods<KVC_ScoreModifierInterface, ["emitScore", "changesScore"]>]> {
+  let summary = "scores fall with the distance of the key";
+  let description = [{
+    Attention with linear biases (Press et al., arXiv:2108.12409): adds
+    `slope(head) * (key position - query position)`. Of H query heads, and n the
+    largest power of two not above H, head h has the slope `2^(-8 (h + 1) / n)` if
+    h < n, else `2^(-4 (2 (h - n) + 1) / n)`.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Schedules
 //===----------------------------------------------------------------------===//
