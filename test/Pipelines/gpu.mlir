@@ -13,7 +13,9 @@
 // PASSES-NEXT: convert-kvc-to-kvtile{keep-functions=true},
 // PASSES-NEXT: gpu.module(
 // PASSES-NEXT:   kvtile.kernel(
-// PASSES-NEXT:     kvtile-assign-layouts,
+// PASSES-NEXT:     kvtile-assign-layouts
+// PASSES-NEXT:   ),
+// PASSES-NEXT:   kvtile.kernel(
 // PASSES-NEXT:     kvtile-pipeline-copies
 // PASSES-NEXT:   ),
 // PASSES-NEXT:   convert-kvtile-to-nvvm,

@@ -1,15 +1,13 @@
-// RUN: kvc-opt %s -kvc-plan -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,NOW
-// RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m,rows,columns" -verify-roundtrip \
-// RUN:   | FileCheck %s --check-prefixes=CHECK,ALL
-// RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m,rows,columns batch=64" \
-// RUN:   | FileCheck %s --check-prefix=BATCH
+// RUN: kvc-opt %s -kvc-plan -verify-roundtrip | FileCheck %s
+// RUN: kvc-opt %s -kvc-plan=batch=64 | FileCheck %s --check-prefix=BATCH
 // RUN: kvc-opt %s -kvc-plan="forms=heads_m:32" | FileCheck %s --check-prefix=ROWS
-// RUN: kvc-opt %s -kvc-plan=split=65 | FileCheck %s --check-prefix=SPLIT
-// RUN: kvc-opt %s -kvc-plan -remark-policy=all -remarks-filter='kvc.*' -o /dev/null 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=REMARK
+// RUN: kvc-opt %s -kvc-plan="split=65 prefill-forms=rows:64x48" | FileCheck %s --check-prefix=SPLIT
+// RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m" | FileCheck %s --check-prefix=NARROW
+// RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m" -remark-policy=all -remarks-filter='kvc.*' \
+// RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !llama = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
-!falcon = !kvc.cache<page = 16, k: 1x64xbf16, v: 1x64xbf16>
+!one = !kvc.cache<page = 16, k: 1x64xbf16, v: 1x64xbf16>
 !mla = !kvc.cache<page = 64, c: 1x512xbf16, r: 1x64xbf16>
 !gemma = !kvc.cache<page = 16, k: 8x256xf16, v: 8x256xf16>
 !tiny = !kvc.cache<page = 16, k: 1x8xf16, v: 1x8xf16>
@@ -18,15 +16,14 @@
 // Llama 3 8B: 4 query heads a KV head. Decode waits for memory, and 8 rows suffice;
 // prefill takes as many query tokens as fill its rows: 128 / 4.
 // CHECK-LABEL: func.func @llama
-// NOW:           decode = <form = heads_m, rows = 16, keys = 64, stages = 3, warps = 4, query_tokens = 1>
-// ALL:           decode = <form = tokens_m, rows = 8, {{.*}} query_tokens = 1>
+// CHECK:         decode = <form = tokens_m, rows = 8, keys = 64, stages = 3, warps = 2, query_tokens = 1>
 // CHECK-SAME:    prefill = <form = rows, rows = 128, {{.*}} query_tokens = 32>, split = 256>
 // Rows can be fixed.
 // ROWS-LABEL:  func.func @llama
 // ROWS:          decode = <form = heads_m, rows = 32,
-// A split is rounded up to whole tiles of both phases: 64 and 128 keys.
+// A split is rounded up to whole tiles of both phases: 64 and 48 keys.
 // SPLIT-LABEL: func.func @llama
-// SPLIT:         keys = 64, {{.*}} prefill = <{{.*}} keys = 128, {{.*}} split = 128>
+// SPLIT:         keys = 64, {{.*}} prefill = <{{.*}} keys = 48, {{.*}} split = 192>
 func.func @llama(%q: tensor<?x32x128xbf16>, %cache: !llama, %batch: !kvc.batch)
     -> tensor<?x32x128xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
@@ -34,25 +31,42 @@ func.func @llama(%q: tensor<?x32x128xbf16>, %cache: !llama, %batch: !kvc.batch)
   return %out : tensor<?x32x128xbf16>
 }
 
-// Falcon 7B: 71 query heads share a KV head. Where the caches of a batch are larger than
-// the last cache of the GPU, 72 rows read them once.
-// CHECK-LABEL: func.func @falcon
-// NOW:           decode = <form = heads_m, rows = 16,
+// 48 query heads share a KV head. The caches of 8 sequences, 8 * 4096 * 256 bytes = 8 MiB,
+// stay in half of the last cache, 25 MiB: blocks of 24 rows read them twice, and there are
+// twice as many blocks. Those of 64 sequences, 64 MiB, are read once, by 48 rows.
+// CHECK-LABEL: func.func @multi_query
+// CHECK:         decode = <form = tokens_m, rows = 24,
+// BATCH-LABEL: func.func @multi_query
+// BATCH:         decode = <form = heads_m, rows = 48,
+func.func @multi_query(%q: tensor<?x48x64xbf16>, %cache: !one, %batch: !kvc.batch)
+    -> tensor<?x48x64xbf16> {
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
+      {scale = 1.0 : f32} : !one, tensor<?x48x64xbf16> -> tensor<?x48x64xbf16>
+  return %out : tensor<?x48x64xbf16>
+}
+
+// Falcon 7B: 71 query heads share a KV head. 72 rows would read the caches once, and leave
+// no registers for scores: query 72 * 64 / 64 = 72, output 72 * 64 / 32 = 144, statistics
+// of 72 / 4 rows 4 * 18 = 72, others 64 are 352. So 40 rows read them twice, with query 40,
+// output 80, scores 40 * (128 / 8) / 32 = 20, probabilities 10, statistics 40, others 64: 254.
 // BATCH-LABEL: func.func @falcon
-// BATCH:         decode = <form = tokens_m, rows = 72,
+// BATCH:         decode = <form = tokens_m, rows = 40, keys = 128, stages = 3, warps = 8,
 // BATCH-SAME:    prefill = <form = rows, {{.*}} query_tokens = 1>
-func.func @falcon(%q: tensor<?x71x64xbf16>, %cache: !falcon, %batch: !kvc.batch)
+func.func @falcon(%q: tensor<?x71x64xbf16>, %cache: !one, %batch: !kvc.batch)
     -> tensor<?x71x64xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
-      {scale = 1.0 : f32} : !falcon, tensor<?x71x64xbf16> -> tensor<?x71x64xbf16>
+      {scale = 1.0 : f32} : !one, tensor<?x71x64xbf16> -> tensor<?x71x64xbf16>
   return %out : tensor<?x71x64xbf16>
 }
 
 // Absorbed MLA of 128 heads: 512 columns of the value are too wide for the registers of
-// one warp with any but 8 rows, so warps share them. Without that form nothing fits.
+// one warp, so warps share them. Without that form nothing fits: 16 rows of the output take
+// 16 * 512 / 32 = 256, and the 8 rows of tokens_m 128, with 8 * 576 / 64 = 72 for the query,
+// 6 for 16 keys, 8 for statistics and 64 for others: 278.
+// NARROW-LABEL: func.func @mla
+// NARROW:        kvc.attention {{.*}} {scale = 1.000000e+00 : f32}
 // CHECK-LABEL: func.func @mla
-// NOW:           kvc.attention {{.*}} {scale = 1.000000e+00 : f32}
-// ALL:           decode = <form = columns, rows = {{.*}} prefill = <form = columns, rows =
+// CHECK:         decode = <form = columns, rows = {{.*}} prefill = <form = columns, rows =
 // REMARK: remark: {{.*}}no schedule for h100_sxm: no candidate for decode fits
 func.func @mla(%q: tensor<?x128x512xbf16>, %r: tensor<?x128x64xbf16>, %cache: !mla,
                %batch: !kvc.batch) -> tensor<?x128x512xbf16> {
@@ -64,8 +78,8 @@ func.func @mla(%q: tensor<?x128x512xbf16>, %r: tensor<?x128x64xbf16>, %cache: !m
 
 // Width 256: a warp has registers for 16 rows of the output, not for more.
 // CHECK-LABEL: func.func @gemma
-// ALL:           decode = <form = tokens_m, rows = 8,
-// ALL-SAME:      prefill = <form = rows, rows = 64, {{.*}} warps = 4, query_tokens = 32>
+// CHECK:         decode = <form = tokens_m, rows = 8,
+// CHECK-SAME:    prefill = <form = rows, rows = 128, {{.*}} warps = 8, query_tokens = 64>
 func.func @gemma(%q: tensor<?x16x256xf16>, %cache: !gemma, %batch: !kvc.batch)
     -> tensor<?x16x256xf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v)
@@ -76,7 +90,7 @@ func.func @gemma(%q: tensor<?x16x256xf16>, %cache: !gemma, %batch: !kvc.batch)
 
 // Width 8, one head: long tiles, as a short one is little to wait for memory with.
 // CHECK-LABEL: func.func @tiny
-// ALL:           keys = 256, {{.*}} prefill = <form = rows,
+// CHECK:         keys = 256, {{.*}} prefill = <form = rows,
 func.func @tiny(%q: tensor<?x1x8xf16>, %cache: !tiny, %batch: !kvc.batch)
     -> tensor<?x1x8xf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]

@@ -8,10 +8,12 @@
 
 // Decode of 8 sequences of 4096 tokens; 4 query heads of width 128 on each of 8 KV heads,
 // 16 rows.
-//   shared/B     3 stages * 64 keys * (256 + 256) = 98304; with 1024 more for each block,
-//                2 blocks have room in 233472
+//   shared/B     3 stages * 64 keys * (256 + 256) = 98304, and 16 rows of the query * 256
+//                = 4096: 102400; with 1024 more for each block, 2 blocks have room in 233472
 //   registers    query 16 * 128 / 64 = 32, output 16 * 128 / 32 = 64, scores
-//                16 * (64 / 4) / 32 = 8, probabilities 4, others 48: 156
+//                16 * (64 / 4) / 32 = 8, probabilities 4, statistics of 16 / 8 rows 4 * 2 = 8,
+//                others 64: 180
+//   blocks/SM    184 * 32 * 4 warps = 23552 of 65536 registers: 2, as by shared memory
 //   blocks       8 * 8 heads * 16 splits of 256 are 1024, of which 132 * 2 = 264 run at once:
 //                4 splits an item, 8 * 8 * 4 = 256
 //   keys, values 8 * 4096 * 8 heads * 512           = 134217728
@@ -25,7 +27,7 @@
 //   time         135667712 / (0.9 * 3.35e12) = 45.0 us, and launches of 7.5 us: more than 52.5
 // GPU:      kvc-plan: @by_hand, decode on h100_sxm (132 multiprocessors), for 8 x 4096 tokens, 1 of each new
 // GPU-NEXT: form rows keys stages warps query tokens bytes of memory operations instructions bound time/us shared/B registers blocks/SM blocks
-// GPU-NEXT: given heads_m 16 64 3 4 1 135667712 135667712 2147483648 {{[0-9]+}} memory 5{{[3-9]\.[0-9]+}} 98304 156 2 256{{$}}
+// GPU-NEXT: given heads_m 16 64 3 4 1 135667712 135667712 2147483648 {{[0-9]+}} memory 5{{[3-9]\.[0-9]+}} 102400 180 2 256{{$}}
 // GPU-NOT:  other
 // GPU:      kvc-plan: @by_hand, prefill on h100_sxm
 #decode = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 3, warps = 4, query_tokens = 1>
@@ -42,8 +44,9 @@ func.func @by_hand(%q: tensor<?x32x128xbf16>, %cache: !llama, %batch: !kvc.batch
 // query tokens see 10, 20 and 25 keys: 55.
 //   shared/B     2 stages * 32 keys * (13 + 7 chunks of 16) = 20480
 //   registers    for 16 rows a warp: query 16 * 96 / 64 = 24, output 16 * 48 / 32 = 24, scores
-//                16 * 32 / 32 = 16, probabilities 8, others 48: 120
-//   blocks/SM    120 * 32 * 2 warps = 7680 of 65536 registers: 8
+//                16 * 32 / 32 = 16, probabilities 8, statistics of 16 / 8 rows 4 * 2 = 8,
+//                others 64: 144
+//   blocks/SM    144 * 32 * 2 warps = 9216 of 65536 registers: 7
 //   blocks       2 * 3 * 2 heads = 12
 //   keys, values 2 * 55 * 2 heads * (192 + 80)      =     59840
 //   page ids     2 * (2 + 4 + 5 pages) * 2 heads * 4 =      176
@@ -54,7 +57,7 @@ func.func @by_hand(%q: tensor<?x32x128xbf16>, %cache: !llama, %batch: !kvc.batch
 //   operations   2 * 3 tiles * 2 heads * 2 * 32 rows * 32 keys * (96 + 48) = 3538944
 // GPU:      kvc-plan: @odd, prefill on h100_sxm (132 multiprocessors), for 2 x 25 tokens, 25 of each new
 // GPU-NEXT: form
-// GPU-NEXT: given rows 32 32 2 2 10 142816 110176 3538944 {{[0-9]+ [a-z]+ [0-9.]+}} 20480 120 8 12{{$}}
+// GPU-NEXT: given rows 32 32 2 2 10 142816 110176 3538944 {{[0-9]+ [a-z]+ [0-9.]+}} 20480 144 7 12{{$}}
 #prefill = #kvc.gpu_stream<form = rows, rows = 32, keys = 32, stages = 2, warps = 2, query_tokens = 10>
 func.func @odd(%q: tensor<?x6x96xf16>, %cache: !odd, %batch: !kvc.batch)
     -> (tensor<?x6x40xf16>, tensor<?x6xf32>) {
@@ -67,7 +70,7 @@ func.func @odd(%q: tensor<?x6x96xf16>, %cache: !odd, %batch: !kvc.batch)
 // What was chosen comes first, then others; what takes too much is listed with the
 // reason, and the rest is counted.
 // GPU:      kvc-plan: @chosen, decode on h100_sxm
-// GPU:      chosen heads_m 16 64 3 4 1
+// GPU:      chosen heads_m 16 64 2 4 1
 // GPU-NEXT: other heads_m 16
 // GPU:      does not fit heads_m 16 256 {{.*}} expected at most 232448 bytes of shared memory a block, got {{[0-9]+$}}
 // GPU:      and {{[0-9]+}} more

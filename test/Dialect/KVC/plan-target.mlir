@@ -8,11 +8,12 @@
 // RUN: not kvc-opt %s -split-input-file -kvc-plan=target=a100 2>&1 | FileCheck %s --check-prefix=NAME
 
 // The module's target decides; without one it is an H100. An option that names another
-// one, or another kind, wins.
+// one, or another kind, wins. 3 stages of 128 keys * 512 bytes are 196608, and 16 rows of
+// the query * 256 bytes 4096.
 // CHECK:      @f, decode on small_gpu (4 multiprocessors)
 // CHECK-NEXT: form
 // CHECK-NEXT: chosen heads_m 16
-// CHECK:      does not fit heads_m 16 128 3 {{.*}} expected at most 102400 bytes of shared memory a block, got 196608
+// CHECK:      does not fit heads_m 16 128 3 {{.*}} expected at most 102400 bytes of shared memory a block, got 200704
 // CHECK:      @f, decode on h100_sxm (132 multiprocessors)
 // H200-COUNT-2: @f, decode on h200 (132 multiprocessors)
 // CPU-COUNT-2: @f, decode on cpu ({{[0-9]+}} cores)

@@ -5,9 +5,11 @@
 #prefill = #kvc.gpu_stream<form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 16>
 
 // Tokens as M: scores cut among the warps by keys (rows), whole sums in each warp. Keys
-// of 16 chunks a row are swizzled, values of 10 padded.
+// of 16 chunks a row are swizzled, values of 10 padded. The block stages the query's rows
+// once, and each warp loads all of them.
 // CHECK-LABEL: kvtile.kernel @f_attention_decode(
-// CHECK:         kvtile.load_rows {{.*}} -> !kvtile.tile<128x8xbf16, #kvtile.layout<mma_b, 1x1>>
+// CHECK:         kvtile.stage_rows {{.*}} to %[[QUERY:[0-9]+]] : {{.*}}, !kvtile.slot<8x128xbf16, swizzled>
+// CHECK:         kvtile.load_tile %[[QUERY]] {{.*}} -> !kvtile.tile<128x8xbf16, #kvtile.layout<mma_b, 1x1>>
 // CHECK:         kvtile.stream {{.*}} slots [!kvtile.slot<64x128xbf16, swizzled>, !kvtile.slot<64x80xbf16, padded>]
 // CHECK:         kvtile.dot {{.*}} -> <64x8xf32, #kvtile.layout<mma_c, 4x1>>
 // CHECK:         kvtile.softmax_step {{.*}} keys_axis 0 : <64x8xf32, #kvtile.layout<mma_c, 4x1>>, <8, 1, #kvtile.layout<mma_c, 4x1>>
@@ -33,6 +35,7 @@ func.func @f(%q: tensor<?x16x128xbf16>, %cache: !cache, %batch: !kvc.batch)
 
 // Heads as M: scores cut by keys (columns), whole sums in each warp.
 // CHECK-LABEL: kvtile.kernel @g_attention_decode(
+// CHECK:         kvtile.load_tile {{.*}} -> !kvtile.tile<16x128xbf16, #kvtile.layout<mma_a, 1x1>>
 // CHECK:         kvtile.dot {{.*}} -> <16x64xf32, #kvtile.layout<mma_c, 1x4>>
 // CHECK:         kvtile.convert {{.*}} -> !kvtile.tile<16x64xbf16, #kvtile.layout<mma_a, 1x4>>
 // CHECK:         kvtile.dot {{.*}} -> <16x80xf32, #kvtile.layout<mma_c, 1x1>>
