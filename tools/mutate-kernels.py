@@ -33,12 +33,17 @@ STATEMENTS = {
     "cp.async.wait_group": r"\bcp\.async\.wait_(group|all)\b",
 }
 
-#: What each mutant runs on until it is caught: lengths of the sequences, options of
-#: the emulator. Short and long sequences, more of them than blocks, a part of a tile.
+#: What each mutant runs on until it is caught: lengths of the sequences, new tokens of
+#: each, options of the emulator. Short and long sequences, more of them than blocks, a
+#: part of a tile; one new token is decode, more are prefill.
+MANY = ",".join(str(1 + 37 * i % 131) for i in range(24))
 RUNS = (
-    ("1,17,256", "copies=lazy"),
-    (",".join(str(1 + 37 * i % 131) for i in range(24)), "copies=lazy,processors=1"),
-    ("2500,64,129", "copies=random,seed=5"),
+    ("1,17,256", "1", "copies=lazy"),
+    (MANY, "1", "copies=lazy,processors=1"),
+    ("2500,64,129", "1", "copies=random,seed=5"),
+    ("1,37,256", "1,20,70", "copies=lazy"),
+    ("131,9,64,70,5,33", "70,9,1,64,5,2", "copies=lazy,processors=1"),
+    ("2500,64,129", "9,64,1", "copies=random,seed=5"),
 )
 
 
@@ -126,11 +131,11 @@ class Runner:
                     found.append(Mutant(variant, kernel, line, name))
         return found
 
-    def run(self, variant, lengths, options):
+    def run(self, variant, lengths, query_lens, options):
         """Returns None if a run is right, else what the emulator said."""
         command = [
             *(self.build / "bin/kvc-run", self.path(variant), "--device=emulator"),
-            *("--verify", f"--lengths={lengths}"),
+            *("--verify", f"--lengths={lengths}", f"--query-lens={query_lens}"),
         ]
         done = subprocess.run(
             command,
@@ -150,8 +155,8 @@ class Runner:
 
     def catch(self, mutant):
         """Returns what the first run that notices the mutant said; None if none."""
-        for lengths, options in RUNS:
-            said = self.run(mutant.variant, lengths, f"{options},omit={mutant.line}")
+        for lengths, query_lens, options in RUNS:
+            said = self.run(mutant.variant, lengths, query_lens, f"{options},omit={mutant.line}")
             if said:
                 return said
         return None
@@ -200,8 +205,8 @@ def main():
             ]
         used = sorted({m.variant for m in mutants}, key=VARIANTS.index)
         for variant in used:
-            for lengths, emulator in RUNS:
-                said = runner.run(variant, lengths, emulator)
+            for run in RUNS:
+                said = runner.run(variant, *run)
                 if said:
                     sys.exit(f"error: {variant}: the kernel itself is not right: {said}")
         results = []

@@ -194,7 +194,7 @@ def test_programs_for_a_gpu_hold_their_kernels(compiler):
     program = compiler.compile(text, target="gpu", program_name="mine")
     assert program.target == "sm_90a" and list(program) == ["attend"]
     assert {c.layout for c in program["attend"].cache_type.components} == {"row_major"}
-    assert b".entry attend_attention(" in compiler.compile(text, target="gpu", emit="object")
+    assert b".entry attend_attention_decode(" in compiler.compile(text, target="gpu", emit="object")
 
 
 def test_results_are_made_where_none_are_given(compiler):

@@ -16,7 +16,7 @@ func.func @element(%q: tensor<?x8x128xf32>, %cache: !cache, %batch: !kvc.batch)
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xf16>
 func.func @elements(%q: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc.batch)
     -> tensor<?x8x128xbf16> {
-  // expected-error@below {{has no GPU kernel for an output of 'bf16' beside a component of 'f16'; supported: the same element type}}
+  // expected-error@below {{has no GPU kernel for component 'k' of 'bf16' beside a component of 'f16'; supported: the same element type}}
   %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
       : !cache, tensor<?x8x128xbf16> -> tensor<?x8x128xbf16>
   return %o : tensor<?x8x128xbf16>

@@ -47,10 +47,13 @@ func.func @multi_query(%q: tensor<?x48x64xbf16>, %cache: !one, %batch: !kvc.batc
 
 // Falcon 7B: 71 query heads share a KV head. 72 rows would read the caches once, and leave
 // no registers for scores: query 72 * 64 / 64 = 72, output 72 * 64 / 32 = 144, statistics
-// of 72 / 4 rows 4 * 18 = 72, others 64 are 352. So 40 rows read them twice, with query 40,
-// output 80, scores 40 * (128 / 8) / 32 = 20, probabilities 10, statistics 40, others 64: 254.
+// of 72 / 4 rows 4 * 18 = 72, others 64 are 352. Nor do 40 rows fit: query 40, output 80,
+// scores 40 * (128 / 8) / 32 = 20, probabilities in two terms, as the value is narrower than
+// 128, 2 * 10, statistics 40, others 64 are 264. As M, 48 rows have their query in shared
+// memory, and read the caches twice: output 96, scores 24, probabilities 24, statistics of
+// 48 / 8 rows 24, others 64: 232.
 // BATCH-LABEL: func.func @falcon
-// BATCH:         decode = <form = tokens_m, rows = 40, keys = 128, stages = 3, warps = 8,
+// BATCH:         decode = <form = heads_m, rows = 48, keys = 128, stages = 3, warps = 8,
 // BATCH-SAME:    prefill = <form = rows, {{.*}} query_tokens = 1>
 func.func @falcon(%q: tensor<?x71x64xbf16>, %cache: !one, %batch: !kvc.batch)
     -> tensor<?x71x64xbf16> {

@@ -200,8 +200,8 @@ TEST_F(CompilerGPUTest, EmbedsPTX) {
   auto *blob = reinterpret_cast<const char *>(program->blob);
   ASSERT_EQ(program->blob->num_images, 1u);
   auto *image = reinterpret_cast<const kvc_image_desc_t *>(blob + program->blob->images);
-  EXPECT_THAT(blob + image->data, HasSubstr(".entry decode_attention("));
-  EXPECT_EQ(program->blob->num_kernels, 4u);
+  EXPECT_THAT(blob + image->data, HasSubstr(".entry decode_attention_decode("));
+  EXPECT_EQ(program->blob->num_kernels, 7u);
 }
 
 //===----------------------------------------------------------------------===//

@@ -26,13 +26,14 @@ static int64_t getThreadRows(const Shape &s) {
   return s.warpRows() / (s.form == StreamForm::TokensM ? 4 : 8);
 }
 
-static int64_t getRegisters(const Shape &s) {
+static int64_t getRegisters(const Problem &problem, const Shape &s) {
   int64_t splitsOutput = s.form == StreamForm::Columns ? s.warps : 1;
   int64_t scoreWarps = s.form == StreamForm::Rows ? 1 : s.warps;
   int64_t output = llvm::divideCeil(s.warpRows() * s.valueWidth, 32 * splitsOutput);
   int64_t scores = llvm::divideCeil(s.warpRows() * s.keys, 32 * scoreWarps);
   return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
-         llvm::divideCeil(scores, 2) + kOtherRegisters + kRowRegisters * getThreadRows(s);
+         problem.probabilityTerms * llvm::divideCeil(scores, 2) + kOtherRegisters +
+         kRowRegisters * getThreadRows(s);
 }
 
 int64_t plan::getMergeBytes(const Shape &s) {
@@ -45,9 +46,8 @@ static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   // Rows that several warps need are read from global memory once.
   if (s.sharesQuery() || s.form != StreamForm::Rows)
     bytes += s.rows * problem.sharedQueryBytes;
-  // Probabilities, padded to whole swizzles (of narrow values in two terms), and the
-  // maxima of each warp.
-  int64_t terms = problem.valueWidth < 128 ? 2 : 1;
+  // Probabilities, padded to whole swizzles, and the maxima of each warp.
+  int64_t terms = problem.probabilityTerms;
   if (s.form == StreamForm::Columns)
     bytes += terms * s.rows * (s.keys * 2 + (s.keys % 64 == 0 ? 0 : 16)) + s.rows * s.warps * 4;
   return bytes;
@@ -77,7 +77,7 @@ static std::string getMisfit(const GPUCost &cost, TargetAttr target) {
 
 void plan::setResources(GPUCost &cost, const Problem &problem, const Shape &s,
                         TargetAttr target) {
-  cost.registers = getRegisters(s);
+  cost.registers = getRegisters(problem, s);
   cost.shared = getSharedBytes(problem, s);
   cost.resident = getResident(cost.shared, cost.registers, s.warps, target);
   cost.misfit = getMisfit(cost, target);
