@@ -76,7 +76,7 @@ class Draw:
 def draw_components(draw):
     """Returns components, terms, and the value: plain, latent, or of any widths and terms."""
     kind = draw.of(("plain", "plain", "any", "any", "latent"))
-    dtype = draw.of(("bf16", "bf16", "bf16", "f16", "f16", "f16", "f32"))
+    dtype = draw.of(("bf16",) * 5 + ("f16",) * 5 + ("f32",))
 
     def element():
         return draw.of(("bf16", "f16", "f32")) if draw.chance(0.06) else dtype
@@ -102,7 +102,7 @@ def draw_config(draw):
     heads = components[0][1]
     group = draw.of(GROUPS if heads == 1 else GROUPS[:9])
     query_dtype = draw.of(("bf16", "f16", "f32")) if draw.chance(0.06) else dtype
-    out_dtype = draw.of((query_dtype, query_dtype, query_dtype, "f32"))
+    out_dtype = "f32" if draw.chance(0.05) else query_dtype
     if draw.chance(0.04):
         out_dtype = draw.of(("bf16", "f16"))
     key_width = sum(width for name, _, width, _ in components if name in terms)

@@ -16,8 +16,8 @@ namespace kvc {
 /// Registers a thread that the query may take.
 static constexpr int64_t kMaxQueryRegisters = 32;
 
-/// Columns of the value below which probabilities are two terms of bf16.
-static constexpr int64_t kExactWidth = 128;
+/// Columns of the value below which probabilities are two terms, of bf16 and of f16.
+static constexpr int64_t kExactWidthBF16 = 128, kExactWidthF16 = 64;
 
 static int64_t alignTo16(int64_t width) { return llvm::alignTo(width, 16); }
 
@@ -104,7 +104,7 @@ kvtile::SlotType KernelShape::probabilitySlot() const {
 
 int64_t KernelShape::probabilityTerms() const {
   bool isBF16 = slots[valueSlot].getElementType().isBF16();
-  return isBF16 && valueWidth < kExactWidth ? 2 : 1;
+  return valueWidth < (isBF16 ? kExactWidthBF16 : kExactWidthF16) ? 2 : 1;
 }
 
 int64_t KernelShape::exchangeOffset() const {

@@ -45,8 +45,8 @@ public:
   llvm::SmallVector<kvtile::SlotType> querySlots() const;
   int64_t queryOffset() const { return ringBytes(); }
   kvtile::SlotType probabilitySlot() const;
-  /// Terms that a probability is the sum of. Rounded once to bf16 it has 8 bits, which
-  /// show in outputs of few columns.
+  /// Terms that a probability is the sum of. Rounded once it has 8 or 11 bits, which show
+  /// in outputs of few columns.
   int64_t probabilityTerms() const;
   int64_t probabilityOffset() const;
   int64_t exchangeOffset() const;

@@ -55,8 +55,7 @@ struct Problem {
   bool isCausal = false;
   std::optional<int64_t> window;
   int64_t softcaps = 0;
-  /// Terms of 16 bits that a probability is the sum of: two of bf16 for values of few
-  /// columns.
+  /// Terms of 16 bits that a probability is the sum of: two for values of few columns.
   int64_t probabilityTerms = 1;
   bool isDeterministic = false;
 

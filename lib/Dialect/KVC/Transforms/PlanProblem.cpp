@@ -38,7 +38,8 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
   problem.pageSize = op.getCache().getType().getPageSize();
   problem.isDeterministic = op.getDeterministic();
   problem.valueWidth = value.getWidth();
-  problem.probabilityTerms = value.getElementType().isBF16() && value.getWidth() < 128 ? 2 : 1;
+  problem.probabilityTerms =
+      value.getWidth() < (value.getElementType().isBF16() ? 128 : 64) ? 2 : 1;
   problem.valuePadded = llvm::alignTo(value.getWidth(), 16);
   problem.outputBytes =
       getRowBytes(getElement(op.getOutput()), value.getWidth()) + (op.getLse() ? 4 : 0);
