@@ -24,8 +24,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// An append and an attention over 8 KV heads of 128, a group of 4; split 1024.
+/// An append and an attention over 8 KV heads of 128, a group of 4; split 1024. Both
+/// phases have the same stream: three stages of 64 keys, and 8 rows of the query.
 static const char kDecode[] = R"mlir(
+#stream = #kvc.gpu_stream<form = tokens_m, rows = 8, keys = 64, stages = 3, warps = 4, query_tokens = 1>
+#schedule = #kvc.gpu_schedule<decode = #stream, prefill = #stream, split = 1024>
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
 func.func @decode(%q: tensor<?x32x128xbf16>, %k: tensor<?x8x128xbf16>,
                   %v: tensor<?x8x128xbf16>, %cache: !cache, %batch: !kvc.batch)
@@ -33,7 +36,8 @@ func.func @decode(%q: tensor<?x32x128xbf16>, %k: tensor<?x8x128xbf16>,
   kvc.append %cache[k: %k, v: %v] at %batch
       : !cache, tensor<?x8x128xbf16>, tensor<?x8x128xbf16>
   %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
-      {scale = 0.0883883461 : f32} : !cache, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
+      {scale = 0.0883883461 : f32, schedule = #schedule}
+      : !cache, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
   return %o : tensor<?x32x128xbf16>
 }
 )mlir";
@@ -73,13 +77,16 @@ TEST_F(GPUProgramTest, DescribesKernelsAndFunctions) {
   std::string ptx = getAt<char>(image->data);
   EXPECT_EQ(image->data_size, ptx.size() + 1);
 
-  ASSERT_EQ(blob->num_kernels, 4u);
+  ASSERT_EQ(blob->num_kernels, 7u);
   auto *kernels = getAt<kvc_kernel_desc_t>(blob->kernels);
   const std::tuple<const char *, uint32_t, uint32_t> expected[] = {
-      {"decode_append", 64, 0},
-      {"decode_worklist", 256, 0},
-      {"decode_attention", 128, 98304},
-      {"decode_combine", 64, 0}};
+      {"decode_append", 32, 0}, // a warp for the 16 vectors of a row
+      {"decode_attention_decode_worklist", 256, 0},
+      {"decode_attention_decode", 128, 3 * 64 * 512 + 8 * 256},
+      {"decode_attention_decode_combine", 64, 0},
+      {"decode_attention_prefill_worklist", 256, 0},
+      {"decode_attention_prefill", 128, 3 * 64 * 512 + 8 * 256},
+      {"decode_attention_prefill_combine", 64, 0}};
   for (auto [i, kernel] : llvm::enumerate(expected)) {
     auto [name, threads, sharedBytes] = kernel;
     EXPECT_STREQ(getAt<char>(kernels[i].name), name);
@@ -90,7 +97,7 @@ TEST_F(GPUProgramTest, DescribesKernelsAndFunctions) {
   }
 
   auto *function = getAt<kvc_function_desc_t>(blob->functions);
-  EXPECT_EQ(function->max_query_len, 1u);
+  EXPECT_EQ(function->max_query_len, 0u); // no limit
   auto *args = getAt<kvc_arg_desc_t>(function->args);
   std::vector<uint32_t> alignments;
   for (uint32_t i = 0; i < function->num_args; ++i)
@@ -121,28 +128,29 @@ TEST_F(GPUProgramTest, LaunchesDecode) {
 
   const uint64_t base = device(1000);
   const Launch &list = launches[1];
-  EXPECT_EQ(list.kernel, "decode_worklist");
+  EXPECT_EQ(list.kernel, "decode_attention_decode_worklist");
   EXPECT_THAT(list.grid, ElementsAre(1, 1, 1));
   EXPECT_THAT(list.params,
               ElementsAre(3, 2500, device(100), device(101), device(103), 77, base + items,
                           base + merges, base,
-                          132 * 2 * 2 / 8)); // two rounds of two blocks, over 8 heads
+                          132 * 2 / 8)); // two blocks at once, over 8 heads
 
   const Launch &attention = launches[2];
-  EXPECT_EQ(attention.kernel, "decode_attention");
+  EXPECT_EQ(attention.kernel, "decode_attention_decode");
   EXPECT_THAT(attention.grid, ElementsAre(8, 9, 1));
   EXPECT_THAT(attention.params,
               ElementsAre(device(1), 32 * 128 + 64, 128,     //
                           device(10), 40000, 2048, 128,      //
                           device(11), 50000, 2049, 129,      //
-                          device(102), base + items, base + merges, base, //
+                          device(102), base + items, base,   //
                           device(4), 32 * 128 + 64, 128,     //
                           base + outputs, base + stats));
 
   const Launch &combine = launches[3];
-  EXPECT_EQ(combine.kernel, "decode_combine");
+  EXPECT_EQ(combine.kernel, "decode_attention_decode_combine");
   EXPECT_THAT(combine.grid, ElementsAre(32, 3, 1));
-  EXPECT_EQ(combine.params, attention.params);
+  EXPECT_THAT(combine.params, ElementsAre(device(4), 32 * 128 + 64, 128, base + merges, base,
+                                          base + outputs, base + stats));
 }
 
 // Sequences that no split cuts have neither parts nor what combines them.
@@ -152,14 +160,14 @@ TEST_F(GPUProgramTest, LaunchesNoCombineWithoutSplits) {
   EXPECT_EQ(end, 64u + 256u); // 5 items of 48 bytes
   EXPECT_EQ(runDecode(5, 1024, end), KVC_STATUS_OK);
   ASSERT_EQ(launches.size(), 3u);
-  EXPECT_EQ(launches[2].kernel, "decode_attention");
+  EXPECT_EQ(launches[2].kernel, "decode_attention_decode");
   EXPECT_THAT(launches[2].grid, ElementsAre(8, 5, 1));
 }
 
 // However long the sequences may be, there are parts for three times the target only.
 TEST_F(GPUProgramTest, BoundsTheWorkspaceByTheTarget) {
   compile(kDecode);
-  constexpr uint64_t target = 66, sequences = 100, items = sequences + 2 * target;
+  constexpr uint64_t target = 33, sequences = 100, items = sequences + 2 * target;
   constexpr uint64_t lists = 64 + (items * 48 + 63) / 64 * 64 + (target * 16 + 63) / 64 * 64;
   constexpr uint64_t end = lists + 3 * target * (32 * 128 * 4 + 32 * 2 * 4);
   EXPECT_EQ(getNeeds(sequences, sequences, 1 << 20), end);
@@ -285,10 +293,10 @@ func.func @f(%q: tensor<?x8x64xf16>, %sinks: tensor<8xf32>, %cache: !cache, %bat
               ElementsAre(device(1), 8 * 64 + 64, 64,            //
                           device(10), 40000, 2048, 128,          //
                           device(11), 50000, 2049, 129,          //
-                          device(102), testing::_, testing::_,   //
+                          device(102), testing::_,               //
                           device(1000) + output,                 // counts
                           device(1000), 8 * 64, 64,              // the output
-                          testing::_, testing::_,                //
                           device(6), 9, 1,                       // log-sum-exps
-                          device(5), 1));                        // sinks
+                          device(5), 1,                          // sinks
+                          testing::_, testing::_));              // parts
 }

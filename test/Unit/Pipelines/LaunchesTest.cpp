@@ -213,8 +213,8 @@ TEST_F(LaunchesTest, PassesWhatKernelsName) {
   // Nine items, three merges, nine parts, where the other attention has them too.
   constexpr uint64_t items = begin + 64, merges = items + 448, parts = merges + 64;
   constexpr uint64_t stats = parts + 9 * 8 * 64 * 4, end = stats + 9 * 8 * 2 * 4;
-  // Two rounds of 16 blocks on 132 multiprocessors, over two heads.
-  constexpr uint64_t target = 132 * 16 * 2 / 2;
+  // 16 blocks at once on each of 132 multiprocessors, over two heads.
+  constexpr uint64_t target = 132 * 16 / 2;
   for (int op : {0, 1}) {
     EXPECT_THAT(launches[2 + 3 * op].params,
                 ElementsAre(3, 2500, target, base + items, base + merges, base + begin));
