@@ -17,12 +17,6 @@ WorkItemValues unpackItem(ValueRange v) {
   return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]};
 }
 
-SmallVector<Value> packItem(const WorkItemValues &item) {
-  return {item.sequence, item.queryBegin, item.queryCount, item.queryPos,
-          item.kvBegin,  item.kvEnd,      item.kvLen,      item.part,
-          item.partCount, item.firstPart, item.firstPage};
-}
-
 QueryRow emitQueryRow(KernelBuilder &k, const WorkItemValues &item, Value kvHead, Value row,
                       int64_t group) {
   QueryRow result;

@@ -29,9 +29,8 @@ struct Lowering : mlir::OpConversionPattern<OpTy> {
   using Rewriter = mlir::ConversionPatternRewriter;
 };
 
-/// The fields of a converted item, and back.
+/// The fields of a converted item.
 WorkItemValues unpackItem(mlir::ValueRange values);
-llvm::SmallVector<mlir::Value> packItem(const WorkItemValues &item);
 
 /// A converted component.
 struct PagesValues {
