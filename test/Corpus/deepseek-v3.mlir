@@ -49,7 +49,7 @@ module {
     %cst_9 = arith.constant 0xFF800000 : f32
     %batch = tensor.dim %x, %c0 : tensor<?x?x7168xbf16>
     %tokens = tensor.dim %x, %c1 : tensor<?x?x7168xbf16>
-    // Queries.
+    // Queries, without and with rotary embedding.
     %0 = arith.muli %batch, %tokens : index
     %1 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x?x7168xbf16> into tensor<?x7168xbf16>
     %2 = tensor.empty() : tensor<7168x1536xbf16>
@@ -402,21 +402,22 @@ module {
       %174 = arith.addf %in, %in_1 : bf16
       linalg.yield %174 : bf16
     } -> tensor<?x1x?x64xbf16>
-    %175 = tensor.empty(%batch, %tokens) : tensor<?x128x?x64xbf16>
-    %176 = linalg.generic {
+    // Queries and keys of full width; the rotary part of the keys is every head's.
+    %175 = tensor.concat dim(3) %52, %154 : (tensor<?x128x?x128xbf16>, tensor<?x128x?x64xbf16>) -> tensor<?x128x?x192xbf16>
+    %176 = tensor.empty(%batch, %tokens) : tensor<?x128x?x64xbf16>
+    %177 = linalg.generic {
         indexing_maps = [#map5, #map4], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-        ins(%173 : tensor<?x1x?x64xbf16>) outs(%175 : tensor<?x128x?x64xbf16>) {
+        ins(%173 : tensor<?x1x?x64xbf16>) outs(%176 : tensor<?x128x?x64xbf16>) {
     ^bb0(%in: bf16, %out: bf16):
       linalg.yield %in : bf16
     } -> tensor<?x128x?x64xbf16>
-    %177 = tensor.concat dim(3) %52, %154 : (tensor<?x128x?x128xbf16>, tensor<?x128x?x64xbf16>) -> tensor<?x128x?x192xbf16>
-    %178 = tensor.concat dim(3) %107, %176 : (tensor<?x128x?x128xbf16>, tensor<?x128x?x64xbf16>) -> tensor<?x128x?x192xbf16>
+    %178 = tensor.concat dim(3) %107, %177 : (tensor<?x128x?x128xbf16>, tensor<?x128x?x64xbf16>) -> tensor<?x128x?x192xbf16>
     // The cache.
     // Attention.
     %179 = tensor.empty(%batch, %tokens) : tensor<?x128x192x?xbf16>
     %180 = linalg.transpose ins(%178 : tensor<?x128x?x192xbf16>) outs(%179 : tensor<?x128x192x?xbf16>) permutation = [0, 1, 3, 2]
     %181 = arith.muli %batch, %c128 : index
-    %182 = tensor.collapse_shape %177 [[0, 1], [2], [3]] : tensor<?x128x?x192xbf16> into tensor<?x?x192xbf16>
+    %182 = tensor.collapse_shape %175 [[0, 1], [2], [3]] : tensor<?x128x?x192xbf16> into tensor<?x?x192xbf16>
     %183 = tensor.collapse_shape %180 [[0, 1], [2], [3]] : tensor<?x128x192x?xbf16> into tensor<?x192x?xbf16>
     %184 = tensor.empty(%181, %tokens, %tokens) : tensor<?x?x?xf32>
     %185 = linalg.fill ins(%cst : f32) outs(%184 : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
@@ -588,7 +589,7 @@ module {
     %cst_9 = arith.constant 0xFF800000 : f32
     %batch = tensor.dim %x, %c0 : tensor<?x1x7168xbf16>
     %past = tensor.dim %past_k, %c2 : tensor<?x128x?x192xbf16>
-    // Queries.
+    // Queries, without and with rotary embedding.
     %0 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x1x7168xbf16> into tensor<?x7168xbf16>
     %1 = tensor.empty() : tensor<7168x1536xbf16>
     %2 = linalg.transpose ins(%wq_a : tensor<1536x7168xbf16>) outs(%1 : tensor<7168x1536xbf16>) permutation = [1, 0]
@@ -940,15 +941,16 @@ module {
       %173 = arith.addf %in, %in_1 : bf16
       linalg.yield %173 : bf16
     } -> tensor<?x1x1x64xbf16>
-    %174 = tensor.empty(%batch) : tensor<?x128x1x64xbf16>
-    %175 = linalg.generic {
+    // Queries and keys of full width; the rotary part of the keys is every head's.
+    %174 = tensor.concat dim(3) %51, %153 : (tensor<?x128x1x128xbf16>, tensor<?x128x1x64xbf16>) -> tensor<?x128x1x192xbf16>
+    %175 = tensor.empty(%batch) : tensor<?x128x1x64xbf16>
+    %176 = linalg.generic {
         indexing_maps = [#map5, #map4], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-        ins(%172 : tensor<?x1x1x64xbf16>) outs(%174 : tensor<?x128x1x64xbf16>) {
+        ins(%172 : tensor<?x1x1x64xbf16>) outs(%175 : tensor<?x128x1x64xbf16>) {
     ^bb0(%in: bf16, %out: bf16):
       linalg.yield %in : bf16
     } -> tensor<?x128x1x64xbf16>
-    %176 = tensor.concat dim(3) %51, %153 : (tensor<?x128x1x128xbf16>, tensor<?x128x1x64xbf16>) -> tensor<?x128x1x192xbf16>
-    %177 = tensor.concat dim(3) %106, %175 : (tensor<?x128x1x128xbf16>, tensor<?x128x1x64xbf16>) -> tensor<?x128x1x192xbf16>
+    %177 = tensor.concat dim(3) %106, %176 : (tensor<?x128x1x128xbf16>, tensor<?x128x1x64xbf16>) -> tensor<?x128x1x192xbf16>
     // The cache.
     %178 = arith.addi %past, %c1 : index
     %179 = tensor.concat dim(2) %past_k, %177 : (tensor<?x128x?x192xbf16>, tensor<?x128x1x192xbf16>) -> tensor<?x128x?x192xbf16>
@@ -957,7 +959,7 @@ module {
     %181 = tensor.empty(%batch, %178) : tensor<?x128x192x?xbf16>
     %182 = linalg.transpose ins(%179 : tensor<?x128x?x192xbf16>) outs(%181 : tensor<?x128x192x?xbf16>) permutation = [0, 1, 3, 2]
     %183 = arith.muli %batch, %c128 : index
-    %184 = tensor.collapse_shape %176 [[0, 1], [2], [3]] : tensor<?x128x1x192xbf16> into tensor<?x1x192xbf16>
+    %184 = tensor.collapse_shape %174 [[0, 1], [2], [3]] : tensor<?x128x1x192xbf16> into tensor<?x1x192xbf16>
     %185 = tensor.collapse_shape %182 [[0, 1], [2], [3]] : tensor<?x128x192x?xbf16> into tensor<?x192x?xbf16>
     %186 = tensor.empty(%183, %178) : tensor<?x1x?xf32>
     %187 = linalg.fill ins(%cst : f32) outs(%186 : tensor<?x1x?xf32>) -> tensor<?x1x?xf32>

@@ -9,24 +9,11 @@ from .linear import linear, matmul
 from .masks import additive_causal
 from .normalize import rms_norm, wide_softmax
 from .rope import (
-    angles_by_matmul, cos_sin, halves_of_pairs, rope_half, yarn_inverse_frequencies,
-    yarn_magnitude,
+    Yarn, angles_by_matmul, angles_by_outer, cos_sin, halves_of_pairs, rope_half, rope_pairs,
+    yarn_inverse_frequencies, yarn_magnitude,
 )  # fmt: skip
 from .shapes import cat, empty, split, transpose, unsqueeze
 from .text import wide
-
-
-@dataclass(frozen=True)
-class Yarn:
-    """How a model's rotary embedding is stretched to `factor` times its tokens."""
-
-    factor: float = 40.0
-    original_tokens: int = 4096
-    fast_turns: float = 32.0
-    slow_turns: float = 1.0
-    whole_pairs: bool = True
-    strength: float = 1.0  # of the magnitude of cosines and sines
-    score_strength: float = 1.0  # of the magnitude of scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +48,13 @@ class DeepSeek(Layer):
     def query_weights(self):
         raise NotImplementedError
 
+    def project_queries(self, call):
+        raise NotImplementedError
+
+    def turn(self, call, *parts):
+        """Writes the rotary embedding of the given parts of queries and keys."""
+        raise NotImplementedError
+
     def weights(self):
         return {
             **self.query_weights(),
@@ -80,30 +74,33 @@ class DeepSeek(Layer):
         values = yarn_inverse_frequencies(self.theta, self.rotary, self.yarn)
         return f.dense(values, wide(self.dtype))
 
-    def rows(self, call):
-        """Writes what comes before the rotary embedding.
-
-        Returns both parts of the queries, both parts of the keys, and the values. The rotary
-        part of the keys has one head.
-        """
+    def attend(self, call):
         f, w = call.function, call.weights
-        f.comment("Queries.")
+        f.comment("Queries, without and with rotary embedding.")
         q = split_heads(self.project_queries(call), self.query_heads)
         q, q_rotary = split(q, self.key_width, self.rotary)
         f.comment("The latent row and the rotary part of the keys, then keys and values of it.")
         latent, k_rotary = split(linear(call.x, w.wkv_a), self.latent, self.rotary)
         kv = linear(rms_norm(latent, w.kv_a_norm, self.epsilon), w.wkv_b)
         k, v = split(split_heads(kv, self.query_heads), self.key_width, self.value_width)
-        return q, q_rotary, k, unsqueeze(k_rotary, 1), v
+        q_rotary, k_rotary = self.turn(call, q_rotary, unsqueeze(k_rotary, 1))
+        f.comment("Queries and keys of full width; the rotary part of the keys is every head's.")
+        q = cat([q, q_rotary], -1)
+        k = cat([k, self.of_every_head(k_rotary)], -1)
+        f.comment("The cache.")
+        k, v = call.append("k", k), call.append("v", v)
+        f.comment("Attention.")
+        scores = mul_number(matmul(q, transpose(k, 2, 3)), self.scale)
+        mask = additive_causal(f, call.tokens, call.keys, call.past, self.dtype)
+        out = matmul(wide_softmax(add(scores, mask)), v)
+        return linear(join_heads(out), w.wo), {"k": k, "v": v}
 
-    def joined(self, call, q, q_rotary, k, k_rotary):
-        """Returns queries and keys of full width: each head's keys get the shared part."""
-        shape = (*k.shape[:3], self.rotary)
+    def of_every_head(self, x):
+        """(batch, 1, tokens, width) to (batch, heads, tokens, width)."""
+        shape = (x.shape[0], self.query_heads, *x.shape[2:])
         maps = [["d0", 0, "d2", "d3"], ["d0", "d1", "d2", "d3"]]
-        init = empty(call.function, shape, self.dtype)
-        shared = call.function.generic([k_rotary], maps, init, lambda b, s, _: s)
-        return cat([q, q_rotary], -1), cat([k, shared], -1)
-
+        init = empty(x.function, shape, x.dtype)
+        return x.function.generic([x], maps, init, lambda b, s, _: s)
 
 @dataclass(frozen=True, kw_only=True)
 class DeepSeekV3(DeepSeek):
@@ -126,18 +123,32 @@ class DeepSeekV3(DeepSeek):
         w = call.weights
         return linear(rms_norm(linear(call.x, w.wq_a), w.q_a_norm, self.epsilon), w.wq_b)
 
-    def attend(self, call):
+    def turn(self, call, *parts):
         f = call.function
-        q, q_rotary, k, k_rotary, v = self.rows(call)
         f.comment("Rotary embedding of pairs, whose elements are moved apart first.")
         angles = angles_by_matmul(self.frequencies(f), call.positions)
         turn = cos_sin(angles, self.dtype, self.magnitude)
-        q_rotary, k_rotary = [rope_half(halves_of_pairs(x), *turn) for x in (q_rotary, k_rotary)]
-        q, k = self.joined(call, q, q_rotary, k, k_rotary)
-        f.comment("The cache.")
-        k, v = call.append("k", k), call.append("v", v)
-        f.comment("Attention.")
-        scores = mul_number(matmul(q, transpose(k, 2, 3)), self.scale)
-        mask = additive_causal(f, call.tokens, call.keys, call.past, self.dtype)
-        out = matmul(wide_softmax(add(scores, mask)), v)
-        return linear(join_heads(out), call.weights.wo), {"k": k, "v": v}
+        return [rope_half(halves_of_pairs(x), *turn) for x in parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepSeekV2Lite(DeepSeek):
+    hidden: int = 2048
+    query_heads: int = 16
+    yarn: Yarn = Yarn(strength=0.707, score_strength=0.707)
+
+    name = "deepseek-v2-lite"
+    title = "The attention of one layer of DeepSeek-V2-Lite (arXiv:2405.04434)."
+
+    def query_weights(self):
+        return {"wq": (self.query_heads * self.head_dim, self.hidden)}
+
+    def project_queries(self, call):
+        return linear(call.x, call.weights.wq)
+
+    def turn(self, call, *parts):
+        f = call.function
+        f.comment("Rotary embedding of pairs, as complex numbers.")
+        angles = angles_by_outer(self.frequencies(f), call.positions)
+        turn = cos_sin(angles, wide(self.dtype), self.magnitude, join=None)
+        return [rope_pairs(x, *turn) for x in parts]

@@ -54,13 +54,16 @@ def wide_softmax(x, largest=amax):
     return cast(softmax(cast(x, wide(x.dtype)), largest), x.dtype)
 
 
-def _normalized(x, epsilon, square):
-    """x over its root mean square, in f32."""
-    x = cast(x, wide(x.dtype))
+def square_by_power(x):
+    return pow_number(x, 2.0)
+
+
+def square_by_product(x):
+    return mul(x, x)
+
+
+def rms_norm(x, weight, epsilon, square=square_by_power):
+    """`weight * (x / root mean square of x)`, the quotient in f32 and then cast."""
+    dtype, x = x.dtype, cast(x, wide(x.dtype))
     mean = div_number(sum(square(x)), float(x.shape[-1]))
-    return mul(x, rsqrt(add_number(mean, epsilon)))
-
-
-def rms_norm(x, weight, epsilon, square=lambda x: pow_number(x, 2.0)):
-    """`weight * normalized.to(x.dtype)`, as Llama does."""
-    return mul(weight, cast(_normalized(x, epsilon, square), x.dtype))
+    return mul(weight, cast(mul(x, rsqrt(add_number(mean, epsilon))), dtype))

@@ -65,22 +65,58 @@ def attention(q, k, v, scale, window=None, softcap=None, sinks=None):
 
 
 def queries_keys_values(layer, w, x):
-    heads = {"wq": layer.query_heads, "wk": layer.kv_heads, "wv": layer.kv_heads}
-    return [heads_of(x @ w[name].T, count) for name, count in heads.items()]
+    """Projected rows by heads, with a bias where the layer has one."""
+    heads = {"q": layer.query_heads, "k": layer.kv_heads, "v": layer.kv_heads}
+    return [heads_of(x @ w[f"w{n}"].T + w.get(f"b{n}", 0), count) for n, count in heads.items()]
+
+
+def projected(w, out):
+    return out @ w["wo"].T + w.get("bo", 0)
 
 
 def grouped(layer, w, x):
     q, k, v = queries_keys_values(layer, w, x)
     out = attention(q, k, v, layer.head_dim**-0.5)
-    return out @ w["wo"].T, {"k": k.swapaxes(1, 2), "v": v.swapaxes(1, 2)}
+    return projected(w, out), {"k": k.swapaxes(1, 2), "v": v.swapaxes(1, 2)}
 
 
-def llama(layer, w, x):
+def rotated(layer, w, x, **modifiers):
+    """Llama, Mistral and Qwen 2.5 differ in sizes, biases and windows."""
     q, k, v = queries_keys_values(layer, w, x)
     turn = frequencies(layer.theta, layer.head_dim)
     q, k = rope(q, turn), rope(k, turn)
-    out = attention(q, k, v, layer.head_dim**-0.5)
-    return out @ w["wo"].T, {"k": k, "v": v}
+    out = attention(q, k, v, layer.head_dim**-0.5, **modifiers)
+    return projected(w, out), {"k": k, "v": v}
+
+
+def mistral(layer, w, x):
+    return rotated(layer, w, x, window=layer.window)
+
+
+def qwen3(layer, w, x):
+    q, k, v = queries_keys_values(layer, w, x)
+    q = rope(rms_norm(q, w["q_norm"], layer.epsilon), w["inv_freq"])
+    k = rope(rms_norm(k, w["k_norm"], layer.epsilon), w["inv_freq"])
+    return projected(w, attention(q, k, v, layer.head_dim**-0.5)), {"k": k, "v": v}
+
+
+def gemma2(layer, w, x):
+    q, k, v = queries_keys_values(layer, w, x)
+    turn = frequencies(layer.theta, layer.head_dim)
+    q, k = rope(q, turn), rope(k, turn)
+    out = attention(q, k, v, layer.score_width**-0.5, softcap=layer.softcap)
+    rest = ((0, 0), (0, 0), (0, layer.capacity - x.shape[1]), (0, 0))
+    return projected(w, out), {"k": np.pad(k, rest), "v": np.pad(v, rest)}
+
+
+def gpt_oss(layer, w, x):
+    q, k, v = queries_keys_values(layer, w, x)
+    turn = yarn_frequencies(layer.theta, layer.head_dim, layer.yarn)
+    magnitude = 1 + 0.1 * np.log(layer.yarn.factor)
+    q, k = rope(q, turn, magnitude), rope(k, turn, magnitude)
+    scale = layer.head_dim**-0.5
+    out = attention(q, k, v, scale, window=layer.window, sinks=w["sinks"])
+    return projected(w, out), {"k": k, "v": v}
 
 
 def latent_attention(layer, w, x, queries, interleaved):
@@ -88,8 +124,8 @@ def latent_attention(layer, w, x, queries, interleaved):
     batch, tokens, _ = x.shape
     yarn = layer.yarn
     turn = yarn_frequencies(layer.theta, layer.rotary, yarn)
-    amount = lambda strength: 1 + 0.1 * strength * np.log(yarn.factor)  # noqa: E731
-    magnitude = amount(yarn.strength) / amount(yarn.score_strength)
+    score_magnitude = 1 + 0.1 * yarn.score_strength * np.log(yarn.factor)
+    magnitude = (1 + 0.1 * yarn.strength * np.log(yarn.factor)) / score_magnitude
 
     def turned(rows):
         if interleaved:
@@ -105,8 +141,12 @@ def latent_attention(layer, w, x, queries, interleaved):
     v = np.einsum("btl,hdl->bhtd", latent, up[:, layer.key_width :])
     shape = (batch, layer.query_heads, tokens, layer.rotary)
     k = np.concatenate([k, np.broadcast_to(turned(shared[:, None]), shape)], -1)
-    scale = q.shape[-1] ** -0.5 * amount(yarn.score_strength) ** 2
-    return attention(q, k, v, scale) @ w["wo"].T, {"k": k, "v": v}
+    out = attention(q, k, v, q.shape[-1] ** -0.5 * score_magnitude**2)
+    return projected(w, out), {"k": k, "v": v}
+
+
+def deepseek_v2_lite(layer, w, x):
+    return latent_attention(layer, w, x, x @ w["wq"].T, interleaved=True)
 
 
 def deepseek_v3(layer, w, x):
@@ -115,4 +155,14 @@ def deepseek_v3(layer, w, x):
 
 
 #: By the name of the layer: a function of (layer, weights by name, x) to (output, caches).
-REFERENCES = {"grouped": grouped, "llama-3-8b": llama, "deepseek-v3": deepseek_v3}
+REFERENCES = {
+    "grouped": grouped,
+    "llama-3-8b": rotated,
+    "mistral-7b": mistral,
+    "qwen2.5-7b": rotated,
+    "qwen3-8b": qwen3,
+    "gemma-2-9b": gemma2,
+    "gpt-oss-20b": gpt_oss,
+    "deepseek-v2-lite": deepseek_v2_lite,
+    "deepseek-v3": deepseek_v3,
+}

@@ -1,6 +1,7 @@
 """Rotary embeddings: frequencies, cosines and sines, and the spellings of the turn."""
 
 import math
+from dataclasses import dataclass
 
 from .elementwise import (
     add, cast, cos, div_number, mul, mul_number, neg, number_to_the, reciprocal, sin, sub,
@@ -9,6 +10,20 @@ from .linear import bmm, spread
 from .masks import arange
 from .shapes import cat, flatten, narrow, split, transpose, unflatten, unsqueeze
 from .text import wide
+
+
+@dataclass(frozen=True)
+class Yarn:
+    """How a model's rotary embedding is stretched to `factor` times its tokens."""
+
+    factor: float = 40.0
+    original_tokens: int = 4096
+    fast_turns: float = 32.0
+    slow_turns: float = 1.0
+    whole_pairs: bool = True
+    strength: float = 1.0  # of the magnitude of cosines and sines
+    score_strength: float = 1.0  # of the magnitude of scores
+
 
 # --- Frequencies -------------------------------------------------------------
 
