@@ -76,13 +76,9 @@ class Layer:
         """Writes the layer; returns its output and the caches by name."""
         raise NotImplementedError
 
-    def written_bytes(self):
-        """Bytes per token in the caches that the functions give."""
-        return BYTES[self.dtype] * sum(heads * width for heads, width in self.widths().values())
-
     def smallest_bytes(self):
         """Bytes per token in the smallest cache from which attention can be computed."""
-        return self.written_bytes()
+        return BYTES[self.dtype] * sum(heads * width for heads, width in self.widths().values())
 
     # --- The file ------------------------------------------------------------
 
