@@ -101,10 +101,16 @@ public:
   /// A load of global memory that the kernel does not write.
   Value loadInvariant(Type type, Value address, unsigned alignment);
   void store(Value value, Value address, unsigned alignment);
+  /// Stores neighbouring columns (f32) rounded to `element`; `address` is a multiple of
+  /// what they come to in bytes.
+  void storeRounded(mlir::ValueRange columns, Type element, Value address);
 
   Value pair(Value first, Value second);
   Value first(Value pair);
   Value second(Value pair);
+  /// Values of one type as a vector, and a vector's elements.
+  Value toVector(mlir::ValueRange elements);
+  llvm::SmallVector<Value> fromVector(Value vector);
   /// An element of a row as f32, and f32 rounded to an element.
   Value toF32(Value value);
   Value fromF32(Value value, Type element);

@@ -18,13 +18,19 @@ using Predicate = KernelBuilder::Predicate;
 /// Query tokens of one entry that have a block of their own.
 static constexpr int64_t kMaxTokenBlocks = 16;
 
+/// Columns of a thread. Widths are multiples of 8.
+static constexpr int64_t kColumns = 4;
+
+/// Room for the columns of several parts that are loaded at once.
+static constexpr int32_t kMaxRegisters = 96;
+
 namespace {
 /// Emits the kernel that puts together what kvtile.finish has stored of split items.
 class CombineKernel {
 public:
   CombineKernel(OpBuilder &b, AttentionOp op, const KernelShape &shape)
       : op(op), shape(shape), tokens(shape.stream.getQueryTokens()),
-        kernel(b, op, shape.valueWidth / 2), k(kernel.k) {}
+        kernel(b, op, shape.valueWidth / kColumns), k(kernel.k) {}
 
   void emit(StringRef name, StringRef phase, const KernelOrigin &origin);
 
@@ -35,7 +41,9 @@ private:
     return k.load(k.pairType(), k.element(kernel.arguments.get("parts stats"), row, 8), 8);
   }
   void emitRow(const MergeEntryValues &entry, Value token);
-  void emitColumns(const MergeEntryValues &entry, Value token, Value pair, Value max, Value sink);
+  /// Puts together kColumns neighbouring columns, the `index`th of these.
+  void emitColumns(const MergeEntryValues &entry, Value token, Value index, Value max,
+                   Value sink);
 
   AttentionOp op;
   const KernelShape &shape;
@@ -51,35 +59,33 @@ Value CombineKernel::partRow(const MergeEntryValues &entry, Value part, Value to
   return k.add(row, k.toI64(kernel.head));
 }
 
-void CombineKernel::emitColumns(const MergeEntryValues &entry, Value token, Value pair, Value max,
-                                Value sink) {
-  Value reference = emitFiniteMax(k, max), none = k.f32(0.0), column = k.mul(pair, 2);
+void CombineKernel::emitColumns(const MergeEntryValues &entry, Value token, Value index,
+                                Value max, Value sink) {
+  Value reference = emitFiniteMax(k, max), column = k.mul(index, kColumns);
+  Type columnsType = VectorType::get(kColumns, k.f32Type());
   SmallVector<Value> totals = k.forRange(
-      k.i32(0), entry.partCount, k.i32(1), {none, none, none},
-      [&](Value part, ValueRange carried) -> SmallVector<Value> {
+      k.i32(0), entry.partCount, k.i32(1), SmallVector<Value>(1 + kColumns, k.f32(0.0)),
+      [&](Value part, ValueRange carried) {
         Value row = partRow(entry, part, token), stats = loadStats(row);
         Value factor = k.exp2(k.subF(k.first(stats), reference));
         Value offset = k.add(k.mul(row, shape.valueWidth), k.toI64(column));
-        Value sums =
-            k.load(k.pairType(), k.element(kernel.arguments.get("parts output"), offset, 4), 8);
-        auto accumulate = [&](unsigned i, Value value) {
-          return k.addF(carried[i], k.mulF(value, factor));
-        };
-        return {accumulate(0, k.second(stats)), accumulate(1, k.first(sums)),
-                accumulate(2, k.second(sums))};
+        Value address = k.element(kernel.arguments.get("parts output"), offset, 4);
+        SmallVector<Value> sums = {k.second(stats)};
+        llvm::append_range(sums, k.fromVector(k.load(columnsType, address, 4 * kColumns)));
+        for (auto [sum, total] : llvm::zip(sums, carried))
+          sum = k.addF(total, k.mulF(sum, factor));
+        return sums;
       });
-  SummedRow row = emitDividedRow(k, {max, totals[0], {totals[1], totals[2]}}, sink);
+  SummedRow row = emitDividedRow(k, {max, totals[0], {totals.begin() + 1, totals.end()}}, sink);
 
   Type element = getElementTypeOrSelf(op.getOutput());
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   Value outToken = k.add(entry.queryBegin, token);
   Value to = kernel.row(kernel.arguments.tensor(op.getOutput()), outToken, kernel.head);
-  Value first = row.columns[0], second = row.columns[1];
-  k.store(element.isF32() ? k.pair(first, second) : k.packPair(first, second, element),
-          k.element(to, column, bytes), 2 * bytes);
+  k.storeRounded(row.columns, element,
+                 k.element(to, column, element.getIntOrFloatBitWidth() / 8));
   if (!op.getLse())
     return;
-  k.guarded(k.compare(Predicate::eq, pair, k.i32(0)), [&] {
+  k.guarded(k.compare(Predicate::eq, index, k.i32(0)), [&] {
     k.store(emitLogSumExp(k, row.max, row.sum),
             kernel.row(kernel.arguments.tensor(op.getLse()), outToken, kernel.head), 4);
   });
@@ -90,14 +96,14 @@ void CombineKernel::emitRow(const MergeEntryValues &entry, Value token) {
   Value max = kernel.maxOf(entry.partCount, [&](Value part) {
     return k.first(loadStats(partRow(entry, part, token)));
   });
-  kernel.forColumns(shape.valueWidth / 2,
-                    [&](Value pair) { emitColumns(entry, token, pair, max, sink); });
+  kernel.forColumns(shape.valueWidth / kColumns,
+                    [&](Value index) { emitColumns(entry, token, index, max, sink); });
 }
 
 void CombineKernel::emit(StringRef name, StringRef phase, const KernelOrigin &origin) {
   KernelSignature &signature = kernel.signature;
-  int64_t pairBytes = getElementTypeOrSelf(op.getOutput()).getIntOrFloatBitWidth() / 4;
-  signature.addTensor(op.getOutput(), pairBytes);
+  int64_t bytes = getElementTypeOrSelf(op.getOutput()).getIntOrFloatBitWidth() / 8;
+  signature.addTensor(op.getOutput(), kColumns * bytes);
   if (op.getLse())
     signature.addTensor(op.getLse());
   if (op.getSinks())
@@ -109,6 +115,7 @@ void CombineKernel::emit(StringRef name, StringRef phase, const KernelOrigin &or
   int64_t tokenBlocks = std::min(tokens, kMaxTokenBlocks);
   KernelOp created = kernel.begin(name, origin, "combine", shape.queryHeads, tokenBlocks);
   created->setAttr("kvc.phase", k.b.getStringAttr(phase));
+  created.setMaxRegisters(kMaxRegisters);
   KernelArguments &arguments = kernel.arguments;
   Value counts = arguments.get("list counts");
   Value merges = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, merges)), 4);

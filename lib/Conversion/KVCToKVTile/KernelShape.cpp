@@ -117,7 +117,7 @@ int64_t KernelShape::sharedBytes() const {
   if (exchanges())
     bytes += stream.getRows() * stream.getWarps() * sizeof(float);
   // The warps' results take the place of ring and query: see kvtile.finish.
-  if (stream.getForm() == StreamForm::HeadsM || isTransposed()) {
+  if (mergesWarps()) {
     int64_t rowBytes = paddedValueWidth() * 4 + 32 + 8;
     bytes = std::max(bytes, stream.getWarps() * stream.getRows() * rowBytes);
   }

@@ -34,6 +34,8 @@ public:
   /// Rows and columns of the tile of sums, and its rows of the output.
   bool isTransposed() const { return stream.getForm() == StreamForm::TokensM; }
   int64_t keysAxis() const { return isTransposed() ? 0 : 1; }
+  /// Warps that split the keys are merged at the end, through shared memory.
+  bool mergesWarps() const { return stream.getForm() == StreamForm::HeadsM || isTransposed(); }
   int64_t paddedValueWidth() const;
   /// The query goes through shared memory, so that its rows are read once a block.
   bool stagesQuery() const;

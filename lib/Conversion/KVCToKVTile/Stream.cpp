@@ -253,14 +253,15 @@ void StreamSkeleton::emit(StringRef name, StringRef phase, const KernelOrigin &o
       lookupLanes.push_back(lanes.back());
   }
   KernelSignature signature(op);
+  // What is staged is read by 16 bytes; what is merged, written by 8.
   for (Value query : op.getQueries())
-    signature.addTensor(query, /*alignment=*/4);
+    signature.addTensor(query, shape.stagesQuery() ? 16 : 4);
   for (ComponentAttr component : shape.components)
     signature.addComponent(component, /*alignment=*/16);
   signature.add("batch page_ids");
   signature.add("list items");
   signature.add("list counts");
-  signature.addTensor(op.getOutput(), /*alignment=*/4);
+  signature.addTensor(op.getOutput(), shape.mergesWarps() ? 8 : 4);
   if (op.getLse())
     signature.addTensor(op.getLse());
   if (op.getSinks())

@@ -13,14 +13,10 @@ using namespace kvc::kvtile;
 
 using Predicate = KernelBuilder::Predicate;
 
-namespace {
-/// A pair of columns of one row, merged.
-struct MergedPair {
-  Value max;           ///< Base 2; -inf if there is none.
-  Value sum;
-  Value first, second; ///< Not divided yet.
-};
+/// Columns that a thread merges at a time. Widths are multiples of 8.
+static constexpr int64_t kMergedColumns = 4;
 
+namespace {
 /// Emits one kvtile.finish.
 class Finish {
 public:
@@ -45,16 +41,16 @@ private:
   bool isTransposed() const { return form == StreamForm::TokensM; }
   int64_t rows() const { return isTransposed() ? tile.getColumns() : tile.getRows(); }
 
-  /// Stores two columns of a row, which exists; `isFirst`: it also stores what there is
-  /// once a row. `pair.max` and `pair.sum` do not hold the sink.
-  void storePair(const QueryRow &row, Value column, Value isFirst, const MergedPair &pair);
-  void storeFinal(const QueryRow &row, Value column, Value isFirst, const MergedPair &pair);
-  void storePart(const QueryRow &row, Value column, Value isFirst, const MergedPair &pair);
+  /// Stores columns of a row, which exists, from `column` on; `isFirst`: also what there
+  /// is once a row. `sums.max` and `sums.sum` do not hold the sink.
+  void storeColumns(const QueryRow &row, Value column, Value isFirst, const SummedRow &sums);
+  void storeFinal(const QueryRow &row, Value column, Value isFirst, const SummedRow &sums);
+  void storePart(const QueryRow &row, Value column, Value isFirst, const SummedRow &sums);
 
   // Warps that split the keys: through shared memory, in the place of the ring.
   void emitMergedWarps();
   void storeWarp();
-  MergedPair mergeWarps(Value row, Value column);
+  SummedRow mergeWarps(Value row, Value column);
   /// Bytes from one row to the next: rows of a warp's stores on different banks.
   int64_t rowBytes() const { return width() * 4 + (isTransposed() ? 16 : 32); }
   int64_t width() const { return isTransposed() ? tile.getRows() : tile.getColumns(); }
@@ -80,21 +76,18 @@ private:
 } // namespace
 
 void Finish::storeFinal(const QueryRow &row, Value column, Value isFirst,
-                        const MergedPair &pair) {
+                        const SummedRow &sums) {
   Value sink;
   if (sinks) {
     Value offset = k.mul(k.toI64(row.head), sinks->stride);
     sink = k.loadInvariant(k.f32Type(), k.element(sinks->data, offset, 4), 4);
   }
-  SummedRow divided =
-      emitDividedRow(k, {pair.max, pair.sum, {pair.first, pair.second}}, sink);
-  Value first = divided.columns[0], second = divided.columns[1];
+  SummedRow divided = emitDividedRow(k, sums, sink);
   Type element = op.getOutput().getType().getElementType();
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  Value address = k.at(output.address(k, row.token, row.head, bytes),
-                       k.mul(k.toI64(column), bytes));
-  k.store(element.isF32() ? k.pair(first, second) : k.packPair(first, second, element), address,
-          2 * bytes);
+  k.storeRounded(divided.columns, element,
+                 k.at(output.address(k, row.token, row.head, bytes),
+                      k.mul(k.toI64(column), bytes)));
   if (!lse)
     return;
   k.guarded(isFirst, [&] {
@@ -104,24 +97,24 @@ void Finish::storeFinal(const QueryRow &row, Value column, Value isFirst,
 }
 
 void Finish::storePart(const QueryRow &row, Value column, Value isFirst,
-                       const MergedPair &pair) {
+                       const SummedRow &sums) {
   Value part = k.add(k.mul(k.toI64(item.part), op.getQueryTokens()), k.toI64(row.inItem));
   Value partRow = k.add(k.mul(part, queryHeads), k.toI64(row.head));
   Value offset = k.add(k.mul(partRow, op.getWidth()), k.toI64(column));
-  k.store(k.pair(pair.first, pair.second), k.element(partOutput, offset, 4), 8);
+  k.storeRounded(sums.columns, k.f32Type(), k.element(partOutput, offset, 4));
   k.guarded(isFirst, [&] {
-    k.store(k.pair(pair.max, pair.sum), k.element(partStats, partRow, 8), 8);
+    k.store(k.pair(sums.max, sums.sum), k.element(partStats, partRow, 8), 8);
   });
 }
 
-void Finish::storePair(const QueryRow &row, Value column, Value isFirst,
-                       const MergedPair &pair) {
+void Finish::storeColumns(const QueryRow &row, Value column, Value isFirst,
+                          const SummedRow &sums) {
   auto branch = scf::IfOp::create(k.b, k.loc, isFinal, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(k.b);
   k.b.setInsertionPointToStart(branch.thenBlock());
-  storeFinal(row, column, isFirst, pair);
+  storeFinal(row, column, isFirst, sums);
   k.b.setInsertionPointToStart(branch.elseBlock());
-  storePart(row, column, isFirst, pair);
+  storePart(row, column, isFirst, sums);
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,11 +160,11 @@ void Finish::storeWarp() {
   }
 }
 
-MergedPair Finish::mergeWarps(Value row, Value column) {
+SummedRow Finish::mergeWarps(Value row, Value column) {
   Value base = k.sharedBase();
   Value stats = k.toShared(k.add(k.add(base, statsOffset()), k.mul(row, 8)));
   Value results = k.toShared(k.add(k.add(base, k.mul(row, rowBytes())), k.mul(column, 4)));
-  MergedPair merged;
+  SummedRow merged;
   SmallVector<Value> ofWarp;
   for (int64_t warp = 0; warp < warps; ++warp) {
     ofWarp.push_back(k.load(k.pairType(), k.at(stats, warp * rows() * 8), 8));
@@ -179,13 +172,18 @@ MergedPair Finish::mergeWarps(Value row, Value column) {
     merged.max = warp == 0 ? own : k.maxF(merged.max, own);
   }
   Value reference = emitFiniteMax(k, merged.max);
-  merged.sum = merged.first = merged.second = k.f32(0.0);
   for (int64_t warp = 0; warp < warps; ++warp) {
     Value factor = k.exp2(k.subF(k.first(ofWarp[warp]), reference));
-    Value result = k.load(k.pairType(), k.at(results, warp * rows() * rowBytes()), 8);
-    merged.sum = k.addF(merged.sum, k.mulF(k.second(ofWarp[warp]), factor));
-    merged.first = k.addF(merged.first, k.mulF(k.first(result), factor));
-    merged.second = k.addF(merged.second, k.mulF(k.second(result), factor));
+    auto addTo = [&](Value &total, Value own) {
+      Value scaled = k.mulF(own, factor);
+      total = warp == 0 ? scaled : k.addF(total, scaled);
+    };
+    addTo(merged.sum, k.second(ofWarp[warp]));
+    Value own = k.load(VectorType::get(kMergedColumns, k.f32Type()),
+                       k.at(results, warp * rows() * rowBytes()), 4 * kMergedColumns);
+    merged.columns.resize(kMergedColumns);
+    for (auto [total, value] : llvm::zip(merged.columns, k.fromVector(own)))
+      addTo(total, value);
   }
   return merged;
 }
@@ -196,18 +194,17 @@ void Finish::emitMergedWarps() {
   k.barrier();
   storeWarp();
   k.barrier();
-  int64_t pairs = op.getWidth() / 2;
-  auto loop = scf::ForOp::create(k.b, k.loc, position.thread, k.i32(rows() * pairs),
-                                 k.i32(warps * kWarpSize));
-  k.b.setInsertionPointToStart(loop.getBody());
-  Value row = k.div(loop.getInductionVar(), pairs);
-  Value pair = k.sub(loop.getInductionVar(), k.mul(row, pairs));
-  QueryRow query = emitQueryRow(k, item, kvHead, k.add(firstRow, row), op.getGroup());
-  k.guarded(query.exists, [&] {
-    Value column = k.mul(pair, 2);
-    storePair(query, column, k.compare(Predicate::eq, pair, k.i32(0)), mergeWarps(row, column));
+  // Of the rows that the item has.
+  Value existing = k.sub(k.mul(item.queryCount, op.getGroup()), firstRow);
+  int64_t perRow = op.getWidth() / kMergedColumns;
+  Value count = k.mul(k.min(existing, k.i32(rows())), perRow);
+  k.forRange(position.thread, count, k.i32(warps * kWarpSize), [&](Value index) {
+    Value row = k.div(index, perRow), inRow = k.sub(index, k.mul(row, perRow));
+    QueryRow query = emitQueryRow(k, item, kvHead, k.add(firstRow, row), op.getGroup());
+    Value column = k.mul(inRow, kMergedColumns);
+    storeColumns(query, column, k.compare(Predicate::eq, inRow, k.i32(0)),
+                 mergeWarps(row, column));
   });
-  k.b.setInsertionPointAfter(loop);
   // The next item fills the ring again.
   k.barrier();
 }
@@ -264,7 +261,7 @@ void Finish::emitRegisters() {
         k.b.setInsertionPointToStart(final ? branch.thenBlock() : branch.elseBlock());
         for (int64_t c = 0; c < index.columns; ++c) {
           int64_t first = index.registerOf(line / 2, c, line % 2, 0);
-          MergedPair pair{max[line], totals[line], acc[first], acc[first + 1]};
+          SummedRow pair{max[line], totals[line], {acc[first], acc[first + 1]}};
           Value at = k.add(column, c * 8);
           Value isFirst = k.compare(Predicate::eq, at, k.i32(0));
           auto store = [&] {

@@ -181,23 +181,31 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
     SlotType slot = op.getSlot().getType();
     WorkItemValues item = unpackItem(adaptor.getItem());
     RowsValues source(adaptor.getSource());
-    int64_t width = op.getSource().getType().getWidth(), pairs = slot.getColumns() / 2;
-    // A thread takes one pair of columns at a time.
-    auto loop = scf::ForOp::create(rewriter, op.getLoc(), k.threadId(),
-                                   k.i32(slot.getRows() * pairs), k.i32(getThreads(op)));
-    rewriter.setInsertionPointToStart(loop.getBody());
-    Value row = k.div(loop.getInductionVar(), pairs);
-    Value pair = k.rem(loop.getInductionVar(), pairs);
-    QueryRow query = emitQueryRow(k, item, adaptor.getKvHead()[0],
-                                  k.add(adaptor.getFirstRow()[0], row), op.getGroup());
-    Value isColumn = k.compare(Predicate::slt, pair, k.i32(width / 2));
-    Value exists = arith::AndIOp::create(rewriter, op.getLoc(), query.exists, isColumn);
-    Value base = source.address(k, query.token, query.head, 2);
-    Value from = k.element(base, k.select(isColumn, pair, k.i32(0)), 4);
-    Value loaded = k.select(exists, k.load(k.i32Type(), from, 4), k.i32(0));
-    Value to = emitChunkPointer(k, slot, SlotValues(adaptor.getSlot()), row, k.div(pair, 4));
-    k.store(loaded, k.at(to, k.mul(k.bitAnd(pair, 3), 4)), 4);
-    rewriter.setInsertionPointAfter(loop);
+    int64_t width = op.getSource().getType().getWidth(), chunks = slot.getChunks();
+    // A thread takes one chunk of columns at a time; what does not exist is zero.
+    Type chunkType = VectorType::get(4, k.i32Type());
+    auto stage = [&](Value index) {
+      Value row = k.div(index, chunks), chunk = k.rem(index, chunks);
+      QueryRow query = emitQueryRow(k, item, adaptor.getKvHead()[0],
+                                    k.add(adaptor.getFirstRow()[0], row), op.getGroup());
+      Value exists = query.exists;
+      if (width < slot.getColumns())
+        exists = arith::AndIOp::create(rewriter, op.getLoc(), exists,
+                                       k.compare(Predicate::slt, chunk, k.i32(width / 8)));
+      auto loaded = scf::IfOp::create(rewriter, op.getLoc(), chunkType, exists, true);
+      {
+        OpBuilder::InsertionGuard guard(rewriter);
+        rewriter.setInsertionPointToStart(loaded.thenBlock());
+        Value from = k.element(source.address(k, query.token, query.head, 2), chunk, 16);
+        scf::YieldOp::create(rewriter, op.getLoc(), k.load(chunkType, from, 16));
+        rewriter.setInsertionPointToStart(loaded.elseBlock());
+        scf::YieldOp::create(rewriter, op.getLoc(),
+                             k.toVector(SmallVector<Value>(4, k.i32(0))));
+      }
+      k.store(loaded.getResult(0),
+              emitChunkPointer(k, slot, SlotValues(adaptor.getSlot()), row, chunk), 16);
+    };
+    k.forRange(k.threadId(), k.i32(slot.getRows() * chunks), k.i32(getThreads(op)), stage);
     rewriter.eraseOp(op);
     return success();
   }

@@ -148,6 +148,16 @@ Value KernelBuilder::second(Value pair) {
   return vector::ExtractOp::create(b, loc, pair, ArrayRef<int64_t>{1});
 }
 
+Value KernelBuilder::toVector(ValueRange elements) {
+  auto type = VectorType::get(elements.size(), elements.front().getType());
+  return vector::FromElementsOp::create(b, loc, type, elements);
+}
+
+SmallVector<Value> KernelBuilder::fromVector(Value vector) {
+  auto elements = vector::ToElementsOp::create(b, loc, vector);
+  return SmallVector<Value>(elements.getResults());
+}
+
 Value KernelBuilder::toF32(Value value) {
   if (value.getType().isF32())
     return value;
@@ -164,6 +174,16 @@ Value KernelBuilder::packPair(Value low, Value high, Type element) {
   Value rounded =
       arith::TruncFOp::create(b, loc, VectorType::get({2}, element), pair(low, high));
   return LLVM::BitcastOp::create(b, loc, i32Type(), rounded);
+}
+
+void KernelBuilder::storeRounded(ValueRange columns, Type element, Value address) {
+  unsigned bytes = columns.size() * element.getIntOrFloatBitWidth() / 8;
+  if (element.isF32())
+    return store(toVector(columns), address, bytes);
+  SmallVector<Value> pairs;
+  for (size_t i = 0; i < columns.size(); i += 2)
+    pairs.push_back(packPair(columns[i], columns[i + 1], element));
+  store(pairs.size() == 1 ? pairs[0] : toVector(pairs), address, bytes);
 }
 
 Value KernelBuilder::threadId() { return NVVM::ThreadIdXOp::create(b, loc, i32Type()); }

@@ -5,7 +5,7 @@
 // Each phase combines its own parts: a block for each head, entry, and query token of it.
 // CHECK-LABEL: kvtile.kernel @both_attention_decode(
 // CHECK-LABEL: kvtile.kernel @both_attention_decode_combine(
-// CHECK-SAME:    kvc.alignments = array<i32: 4, 0, 0, 0, 0, 0, 0>
+// CHECK-SAME:    kvc.alignments = array<i32: 8, 0, 0, 0, 0, 0, 0>
 // CHECK-SAME:    kvc.grid = array<i32: 32, 0, 1>, kvc.kind = "combine"
 // CHECK-SAME:    kvc.parameters = ["result 0", "result 1", "operand 3", "list merges", "list counts", "parts output", "parts stats"]
 // CHECK-SAME:    kvc.phase = "decode"

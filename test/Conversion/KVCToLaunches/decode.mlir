@@ -7,10 +7,10 @@
 
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
 
-// The runtime is told what the kernels need: 16 bytes of the cache, 4 of queries and
-// outputs; elements are enough for rows to append.
+// The runtime is told what the kernels need: 16 bytes of the cache and of queries,
+// 8 of outputs; elements are enough for rows to append.
 // CHECK:      module attributes {gpu.container_module,
-// CHECK-SAME: kvc.functions = [{alignments = array<i32: 4, 0, 0, 16, 0, 4>,
+// CHECK-SAME: kvc.functions = [{alignments = array<i32: 16, 0, 0, 16, 0, 8>,
 // CHECK-SAME:   name = "decode", needs = "decode.needs", run = "decode.run"
 // CHECK-SAME: kvc.kernels = [{name = "decode_append", {{[^}]*}}},
 // CHECK-SAME:   {name = "decode_attention_decode_worklist", shared_bytes = 0 : i32, threads = 256 : i32},

@@ -83,10 +83,10 @@ TEST_F(GPUProgramTest, DescribesKernelsAndFunctions) {
       {"decode_append", 32, 0}, // a warp for the 16 vectors of a row
       {"decode_attention_decode_worklist", 256, 0},
       {"decode_attention_decode", 128, 3 * 64 * 512 + 8 * 256},
-      {"decode_attention_decode_combine", 64, 0},
+      {"decode_attention_decode_combine", 32, 0},
       {"decode_attention_prefill_worklist", 256, 0},
       {"decode_attention_prefill", 128, 3 * 64 * 512 + 8 * 256},
-      {"decode_attention_prefill_combine", 64, 0}};
+      {"decode_attention_prefill_combine", 32, 0}};
   for (auto [i, kernel] : llvm::enumerate(expected)) {
     auto [name, threads, sharedBytes] = kernel;
     EXPECT_STREQ(getAt<char>(kernels[i].name), name);
@@ -102,7 +102,7 @@ TEST_F(GPUProgramTest, DescribesKernelsAndFunctions) {
   std::vector<uint32_t> alignments;
   for (uint32_t i = 0; i < function->num_args; ++i)
     alignments.push_back(args[i].alignment);
-  EXPECT_THAT(alignments, ElementsAre(4, 0, 0, 16, 0, 4));
+  EXPECT_THAT(alignments, ElementsAre(16, 0, 0, 16, 0, 8));
 }
 
 // Three sequences of up to 2500 keys: 3 splits each of 1024.
