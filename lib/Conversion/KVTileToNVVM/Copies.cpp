@@ -221,7 +221,7 @@ struct LowerFetch final : Lowering<FetchOp> {
     PagesValues source(adaptor.getSource());
     WorkItemValues item = unpackItem(adaptor.getItem());
     Fetch fetch(k, op, source, adaptor.getIds(), item, adaptor.getKvHead()[0],
-                adaptor.getTile()[0], SlotValues(adaptor.getSlot()));
+                adaptor.getTile()[0], SlotValues(k, adaptor.getSlot()));
     auto branch = scf::IfOp::create(rewriter, op.getLoc(), fetch.isWhole(), true);
     {
       OpBuilder::InsertionGuard guard(rewriter);

@@ -30,7 +30,7 @@ public:
   /// The warp's block begins at `origin` (elements of the stored matrix).
   SlotReader(KernelBuilder &k, const ThreadPosition &position, SlotType type, ValueRange slot,
              BlockOffset origin, int64_t originColumnUnit, bool transpose)
-      : k(k), position(position), type(type), slot(slot), origin(origin),
+      : k(k), position(position), type(type), slot(k, slot), origin(origin),
         isAligned(originColumnUnit % 64 == 0), transpose(transpose) {}
 
   /// Rows 16 r to 16 r + 15, columns 16 c to 16 c + 15 of the block; with `half` only
@@ -175,9 +175,7 @@ struct LowerDot final : Lowering<DotOp> {
                                                                     : slotA.getColumns();
     LayoutAttr cut = tileA ? tileA.getLayout() : tileB ? tileB.getLayout() : LayoutAttr();
     int64_t cutsK = tileA ? cut.getWarpColumns() : tileB ? cut.getWarpRows() : 1;
-    int64_t warpK = sizeK / cutsK;
-    if (warpK % 16 != 0)
-      return op.emitOpError("expected each warp to take a multiple of 16 of K, got ") << warpK;
+    int64_t warpK = sizeK / cutsK; // a multiple of 16, as a layout has whole atoms
     Value offsetK = cutsK > 1 ? k.mul(k.rem(position.warp, cutsK), warpK) : Value();
     BlockOffset offset = emitBlockOffset(k, position, layout, result.getWarpRows(),
                                          result.getWarpColumns());

@@ -116,6 +116,35 @@ struct ConvertKVTileToNVVMPass final
 };
 } // namespace
 
+/// Checks that what has several registers goes through operations that know it.
+static LogicalResult checkOperands(Operation *op) {
+  if (isa_and_nonnull<scf::SCFDialect>(op->getDialect()))
+    return success();
+  for (Type type : op->getOperandTypes())
+    if (isa<KVTileDialect>(type.getDialect()))
+      return op->emitOpError("expected no operand of kvtile, got ") << type;
+  return success();
+}
+
+/// Checks that operations are where their threads are known.
+static LogicalResult checkPlaces(gpu::GPUModuleOp module) {
+  Operation *shared = module.lookupSymbol(kSharedName);
+  if (shared && !isa<LLVM::GlobalOp>(shared))
+    return shared->emitOpError("expected another name than that of the shared memory, '")
+           << kSharedName << "'";
+  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
+    if (!isa_and_nonnull<KVTileDialect>(op->getDialect()))
+      return checkOperands(op);
+    if (isa<KernelOp>(op) ? op->getParentOp() == module
+                          : static_cast<bool>(op->getParentOfType<KernelOp>()))
+      return WalkResult::advance();
+    return op->emitOpError("expected to be in a ")
+           << (isa<KernelOp>(op) ? "gpu.module" : "kvtile.kernel") << ", got '"
+           << op->getParentOp()->getName() << "'";
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// What the passes before have to have done.
 static LogicalResult checkReady(gpu::GPUModuleOp module) {
   WalkResult result = module.walk([](StreamOp op) {
@@ -146,7 +175,7 @@ static LogicalResult checkReady(gpu::GPUModuleOp module) {
 
 void ConvertKVTileToNVVMPass::runOnOperation() {
   gpu::GPUModuleOp module = getOperation();
-  if (failed(checkReady(module)))
+  if (failed(checkPlaces(module)) || failed(checkReady(module)))
     return signalPassFailure();
   if (module.getOps<KernelOp>().empty())
     return;

@@ -54,12 +54,12 @@ BlockOffset emitBlockOffset(KernelBuilder &k, const ThreadPosition &position, La
 
 Value addTo(KernelBuilder &k, Value lhs, Value rhs) { return lhs ? k.add(lhs, rhs) : rhs; }
 
-SlotValues::SlotValues(ValueRange values) : base(values[0]) {
+SlotValues::SlotValues(KernelBuilder &k, ValueRange values) : base(values[0]) {
   IntegerAttr constant;
-  bool isConstant = matchPattern(values[1], m_Constant(&constant));
-  assert(isConstant && "kvtile.slot makes it one");
-  (void)isConstant;
-  offset = constant.getInt();
+  if (matchPattern(values[1], m_Constant(&constant)))
+    offset = constant.getInt();
+  else
+    base = k.add(base, values[1]);
 }
 
 Value emitChunkOffset(KernelBuilder &k, SlotType type, Value row, Value chunk) {

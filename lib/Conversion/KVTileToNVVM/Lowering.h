@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A tile is a list of registers per thread, a vec too; a slot is an address in
-// shared memory and a constant offset from it (i32), so that slots side by side share
-// the addresses that depend on the lane; an item is its fields; pages and rows are a
+// shared memory and an offset from it (i32), mostly constant, so that slots side by side
+// share the addresses that depend on the lane; an item is its fields; pages and rows are a
 // pointer and strides. The patterns see them as ranges of values (1:N conversion).
 //===----------------------------------------------------------------------===//
 #ifndef KVC_LIB_CONVERSION_KVTILETONVVM_LOWERING_H
@@ -85,11 +85,12 @@ BlockOffset emitBlockOffset(KernelBuilder &k, const ThreadPosition &position, La
 /// `lhs + rhs`, where a null `lhs` is 0.
 mlir::Value addTo(KernelBuilder &k, mlir::Value lhs, mlir::Value rhs);
 
-/// A converted slot.
+/// A converted slot. An offset that is no constant, as of a slot that a branch chose, is
+/// added to the base.
 struct SlotValues {
-  explicit SlotValues(mlir::ValueRange values);
+  SlotValues(KernelBuilder &k, mlir::ValueRange values);
   mlir::Value base;
-  int64_t offset;
+  int64_t offset = 0;
 };
 
 /// Bytes from a slot's beginning to chunk `chunk` of row `row` (i32 each).

@@ -203,7 +203,7 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
                              k.toVector(SmallVector<Value>(4, k.i32(0))));
       }
       k.store(loaded.getResult(0),
-              emitChunkPointer(k, slot, SlotValues(adaptor.getSlot()), row, chunk), 16);
+              emitChunkPointer(k, slot, SlotValues(k, adaptor.getSlot()), row, chunk), 16);
     };
     k.forRange(k.threadId(), k.i32(slot.getRows() * chunks), k.i32(getThreads(op)), stage);
     rewriter.eraseOp(op);

@@ -211,7 +211,7 @@ struct LowerStoreTile final : Lowering<StoreTileOp> {
     Value inChunk = k.mul(position.quarter, 4);
     ValueRange values = adaptor.getTile();
     for (int64_t c = 0; c < index.columns; ++c) {
-      Value chunk = emitChunkPointer(k, slot, SlotValues(adaptor.getSlot()), row,
+      Value chunk = emitChunkPointer(k, slot, SlotValues(k, adaptor.getSlot()), row,
                                      k.add(firstChunk, c));
       Value to = k.at(chunk, inChunk);
       for (int64_t r = 0; r < index.rows; ++r)

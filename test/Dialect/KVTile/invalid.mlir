@@ -54,68 +54,41 @@ func.func private @order(!kvtile.slot<64x64xbf16, shuffled>)
 
 // -----
 
-// The shapes of a product.
-func.func @dot(%a: !kvtile.tile<16x64xbf16>, %b: !kvtile.slot<64x128xbf16>,
-               %acc: !kvtile.tile<16x64xf32>) {
-  // expected-error@below {{'kvtile.dot' op expected M x K, K x N and M x N, got 16x64, 128x64 and 16x64}}
-  %r = kvtile.dot %a, %b transposed acc %acc
-      : !kvtile.tile<16x64xbf16>, !kvtile.slot<64x128xbf16> -> <16x64xf32>
-  return
-}
+// expected-error@below {{expected at most 2048 registers a thread, got 4096}}
+func.func private @registers(!kvtile.tile<32x4096xf32, #kvtile.layout<mma_c, 1x1>>)
 
 // -----
 
-func.func @elements(%a: !kvtile.tile<16x64xf16>, %b: !kvtile.slot<64x64xbf16>,
-                    %acc: !kvtile.tile<16x64xf32>) {
-  // expected-error@below {{'kvtile.dot' op expected operands of one element type, got 'f16' and 'bf16'}}
-  %r = kvtile.dot %a, %b acc %acc
-      : !kvtile.tile<16x64xf16>, !kvtile.slot<64x64xbf16> -> <16x64xf32>
-  return
-}
+// expected-error@below {{expected no multiple of 64 columns to pad, got 128}}
+func.func private @padded(!kvtile.slot<64x128xbf16, padded>)
 
 // -----
 
-// Registers cannot be read as their transpose.
-func.func @transposed(%a: !kvtile.tile<64x16xbf16>, %b: !kvtile.slot<64x64xbf16>,
-                      %acc: !kvtile.tile<16x64xf32>) {
-  // expected-error@below {{'kvtile.dot' op expected a transposed operand to be a slot, got '!kvtile.tile<64x16xbf16>'}}
-  %r = kvtile.dot %a transposed, %b acc %acc
-      : !kvtile.tile<64x16xbf16>, !kvtile.slot<64x64xbf16> -> <16x64xf32>
-  return
-}
+// expected-error@below {{expected 1 to 4096 page ids, got -1}}
+func.func private @page_ids(!kvtile.page_ids<-1>)
 
 // -----
 
-// A stream carries what consume yields.
-func.func @stream(%begin: i32, %end: i32, %init: !kvtile.vec<8, 0>) {
-  // expected-error@below {{'kvtile.stream' op expected consume to yield, and the operation to return, the types of its inits}}
-  %r = kvtile.stream %begin to %end stages 2 offset 0 slots []
-      init(%init : !kvtile.vec<8, 0>) lookup {
-  ^bb0(%tile: i32):
-    kvtile.yield
-  } produce {
-  ^bb0(%tile: i32):
-    kvtile.yield
-  } consume {
-  ^bb0(%tile: i32, %carried: !kvtile.vec<8, 0>):
-    kvtile.yield
-  } -> !kvtile.vec<8, 0>
-  return
-}
+// expected-error@below {{expected a page size from 1 to 2147483647, got 0}}
+func.func private @page_size(!kvtile.pages<0, 8x128xbf16>)
 
 // -----
 
-func.func @stages(%begin: i32, %end: i32) {
-  // expected-error@below {{'kvtile.stream' op expected 2 to 8 stages, got 1}}
-  kvtile.stream %begin to %end stages 1 offset 0 slots [] lookup {
-  ^bb0(%tile: i32):
-    kvtile.yield
-  } produce {
-  ^bb0(%tile: i32):
-    kvtile.yield
-  } consume {
-  ^bb0(%tile: i32):
-    kvtile.yield
-  }
-  return
-}
+// Elements without an address.
+// expected-error@below {{expected an integer or float of 8, 16, 32 or 64 bits, got 'i4'}}
+func.func private @pages(!kvtile.pages<16, 8x128xi4>)
+
+// -----
+
+// expected-error@below {{expected an integer or float of 8, 16, 32 or 64 bits, got 'index'}}
+func.func private @rows(!kvtile.rows<8x128xindex>)
+
+// -----
+
+// expected-error@below {{expected heads, or heads x width, and an element type}}
+func.func private @width(!kvtile.rows<8x0xf32>)
+
+// -----
+
+// expected-error@below {{expected heads from 1 to 2147483647, got 0}}
+func.func private @heads(!kvtile.heads<0xf32>)

@@ -1,4 +1,4 @@
-//===- KVTileOps.cpp - operations of the kvtile dialect -------------------===//
+//===- KVTileOps.cpp - kernels and streams of the kvtile dialect ----------===//
 //
 // Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,11 +7,18 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Dialect/KVTile/IR/KVTile.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace kvc::kvtile;
+
+bool kvc::kvtile::isGlobalPointer(Type type) {
+  auto pointer = dyn_cast<LLVM::LLVMPointerType>(type);
+  return pointer && pointer.getAddressSpace() == static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+}
 
 #define GET_OP_CLASSES
 #include "kvc/Dialect/KVTile/IR/KVTileOps.cpp.inc"
@@ -35,9 +42,100 @@ void KernelOp::print(OpAsmPrinter &printer) {
                                            getResAttrsAttrName());
 }
 
+/// What a host can pass.
+static bool isParameter(Type type) {
+  return isa<PagesType, RowsType, HeadsType>(type) || isGlobalPointer(type) ||
+         type.isInteger(32) || type.isInteger(64);
+}
+
+LogicalResult KernelOp::verify() {
+  // LLVM ends the process on a name that PTX cannot spell.
+  if (!llvm::all_of(getName(),
+                    [](char c) { return llvm::isAlnum(c) || StringRef("_$.").contains(c); }))
+    return emitOpError("expected a name of letters, digits, '_', '$' and '.'");
+  if (getThreads() % kWarpSize != 0)
+    return emitOpError("expected threads to be a multiple of ")
+           << kWarpSize << ", got " << getThreads();
+  for (auto [index, type] : llvm::enumerate(getArgumentTypes()))
+    if (!isParameter(type))
+      return emitOpError("expected parameter ")
+             << index << " to be pages, rows, heads, a pointer to global memory, i32 or i64, got "
+             << type;
+  if (!getResultTypes().empty())
+    return emitOpError("expected no results, got ") << getResultTypes();
+  if (!getBody().hasOneBlock())
+    return emitOpError("expected a body of one block, got ")
+           << std::distance(getBody().begin(), getBody().end());
+  // They become attributes of an llvm.func, which has names of its own.
+  for (NamedAttribute attribute : (*this)->getDiscardableAttrs())
+    if (!attribute.getName().strref().contains('.'))
+      return emitOpError("expected further attributes to have a dialect's prefix, got ")
+             << attribute.getName();
+  return success();
+}
+
+/// Blocks that a layout cuts a tile or vec into; 1 if `type` has none.
+static int64_t getLayoutBlocks(Type type) {
+  LayoutAttr layout;
+  if (auto tile = dyn_cast<TileType>(type))
+    layout = tile.getLayout();
+  else if (auto vec = dyn_cast<VecType>(type))
+    layout = vec.getLayout();
+  return layout ? layout.getWarpRows() * layout.getWarpColumns() : 1;
+}
+
+/// Checks that `bytes` from `offset` on are shared memory of the kernel, as 16-byte
+/// chunks.
+static LogicalResult verifyShared(KernelOp kernel, Operation *op, int64_t offset, int64_t bytes) {
+  if (offset % 16 != 0)
+    return op->emitOpError("expected an offset that is a multiple of 16, got ") << offset;
+  if (offset + bytes <= kernel.getSharedBytes())
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected slots within the kernel's ")
+                            << kernel.getSharedBytes() << " bytes of shared memory, got "
+                            << bytes << " bytes from " << offset << " on";
+  diag.attachNote(kernel.getLoc()) << "kernel defined here";
+  return diag;
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  if (!isa<ReturnOp>(getBody().front().getTerminator()))
+    return emitOpError("expected its body to end in kvtile.return");
+  int64_t warps = getThreads() / kWarpSize;
+  auto verifyTypes = [&](Operation *op, TypeRange types) -> LogicalResult {
+    for (Type type : types)
+      if (int64_t blocks = getLayoutBlocks(type); blocks != 1 && blocks != warps)
+        return op->emitOpError("expected one block, or one for each of the kernel's ")
+               << warps << " warps, got " << type;
+    return success();
+  };
+  WalkResult result = getBody().walk([&](Operation *op) -> WalkResult {
+    if (failed(verifyTypes(op, op->getResultTypes())))
+      return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (failed(verifyTypes(op, block.getArgumentTypes())))
+          return WalkResult::interrupt();
+    if (auto slot = dyn_cast<SlotOp>(op))
+      return verifyShared(*this, op, slot.getOffset(), slot.getSlot().getType().getBytes());
+    if (auto stream = dyn_cast<StreamOp>(op))
+      return verifyShared(*this, op, stream.getOffset(),
+                          stream.getStages() * stream.getStageBytes());
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 //===----------------------------------------------------------------------===//
 // StreamOp
 //===----------------------------------------------------------------------===//
+
+int64_t StreamOp::getStageBytes() {
+  int64_t bytes = 0;
+  for (Type type : getSlots().getAsValueRange<TypeAttr>())
+    bytes += cast<SlotType>(type).getBytes();
+  return bytes;
+}
 
 /// Checks the types of the arguments of a region.
 static LogicalResult verifyArguments(StreamOp op, Block &block, StringRef region,
@@ -48,7 +146,8 @@ static LogicalResult verifyArguments(StreamOp op, Block &block, StringRef region
          << region << " of types " << expected << ", got " << block.getArgumentTypes();
 }
 
-LogicalResult StreamOp::verify() {
+// After the operations within, whose blocks then are known to end in a terminator.
+LogicalResult StreamOp::verifyRegions() {
   if (getStages() < 2 || getStages() > 8)
     return emitOpError("expected 2 to 8 stages, got ") << getStages();
   SmallVector<Type> slots;
@@ -79,46 +178,5 @@ LogicalResult StreamOp::verify() {
       getResultTypes() != getInits().getTypes())
     return emitOpError("expected consume to yield, and the operation to return, the types of "
                        "its inits");
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// DotOp
-//===----------------------------------------------------------------------===//
-
-/// Rows and columns of an operand as it takes part.
-static std::pair<int64_t, int64_t> getShape(Type type, bool transposed) {
-  std::pair<int64_t, int64_t> shape;
-  if (auto tile = dyn_cast<TileType>(type))
-    shape = {tile.getRows(), tile.getColumns()};
-  else
-    shape = {cast<SlotType>(type).getRows(), cast<SlotType>(type).getColumns()};
-  if (transposed)
-    std::swap(shape.first, shape.second);
-  return shape;
-}
-
-static Type getElement(Type type) {
-  if (auto tile = dyn_cast<TileType>(type))
-    return tile.getElementType();
-  return cast<SlotType>(type).getElementType();
-}
-
-LogicalResult DotOp::verify() {
-  auto [m, k] = getShape(getA().getType(), getTransposeA());
-  auto [k2, n] = getShape(getB().getType(), getTransposeB());
-  TileType result = getResult().getType();
-  // The columns of a slot are a multiple of 16, its tile's need not be.
-  if (m < result.getRows() || n < result.getColumns() || k != k2)
-    return emitOpError("expected M x K, K x N and M x N, got ")
-           << m << "x" << k << ", " << k2 << "x" << n << " and " << result.getRows() << "x"
-           << result.getColumns();
-  if (getElement(getA().getType()) != getElement(getB().getType()))
-    return emitOpError("expected operands of one element type, got ")
-           << getElement(getA().getType()) << " and " << getElement(getB().getType());
-  for (auto [value, transposed] : {std::pair<Value, bool>{getA(), getTransposeA()},
-                                   std::pair<Value, bool>{getB(), getTransposeB()}})
-    if (transposed && isa<TileType>(value.getType()))
-      return emitOpError("expected a transposed operand to be a slot, got ") << value.getType();
   return success();
 }

@@ -72,6 +72,16 @@ void TileType::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
+/// Registers of one tile that a thread may hold, spilled or not: that many products are
+/// still compiled in seconds.
+static constexpr int64_t kMaxRegisters = 2048;
+
+static int64_t countRegisters(int64_t rows, int64_t columns, LayoutAttr layout) {
+  auto [atomRows, atomColumns, registers] = getAtomShape(layout.getAtom());
+  return (rows / layout.getWarpRows() / atomRows) *
+         (columns / layout.getWarpColumns() / atomColumns) * registers;
+}
+
 LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                int64_t columns, Type elementType, LayoutAttr layout) {
   if (!isa<Float32Type, Float16Type, BFloat16Type>(elementType))
@@ -91,6 +101,9 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, int
     return emitError() << "expected " << (elementType.isF32() ? "mma_c" : "mma_a or mma_b")
                        << " for elements of " << elementType << ", got "
                        << stringifyAtom(layout.getAtom());
+  if (int64_t count = countRegisters(rows, columns, layout); count > kMaxRegisters)
+    return emitError() << "expected at most " << kMaxRegisters << " registers a thread, got "
+                       << count;
   return success();
 }
 
@@ -98,8 +111,7 @@ int64_t TileType::getWarpRows() const { return getRows() / getLayout().getWarpRo
 int64_t TileType::getWarpColumns() const { return getColumns() / getLayout().getWarpColumns(); }
 
 int64_t TileType::getNumRegisters() const {
-  auto [rows, columns, registers] = getAtomShape(getLayout().getAtom());
-  return (getWarpRows() / rows) * (getWarpColumns() / columns) * registers;
+  return countRegisters(getRows(), getColumns(), getLayout());
 }
 
 LogicalResult VecType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t size,
@@ -173,6 +185,8 @@ LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int
     return emitError() << "expected columns to be a multiple of 16 up to 4096, got " << columns;
   if (layout == SlotLayout::Swizzled && !hasWholeSwizzles(columns))
     return emitError() << "expected a multiple of 64 columns to swizzle, got " << columns;
+  if (layout == SlotLayout::Padded && hasWholeSwizzles(columns))
+    return emitError() << "expected no multiple of 64 columns to pad, got " << columns;
   return success();
 }
 
@@ -186,17 +200,61 @@ int64_t SlotType::getRowBytes() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Pages, rows
+// Page ids, pages, rows
 //===----------------------------------------------------------------------===//
+
+LogicalResult PageIdsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+  if (count >= 1 && count <= 4096)
+    return success();
+  return emitError() << "expected 1 to 4096 page ids, got " << count;
+}
+
+/// Checks a number that kernels hold in 32 bits.
+static LogicalResult verifyCount(function_ref<InFlightDiagnostic()> emitError, StringRef what,
+                                 int64_t count) {
+  if (count >= 1 && count <= INT32_MAX)
+    return success();
+  return emitError() << "expected " << what << " from 1 to " << INT32_MAX << ", got " << count;
+}
+
+/// Checks an element of global memory, which has an address.
+static LogicalResult verifyElement(function_ref<InFlightDiagnostic()> emitError, Type type) {
+  if (type.isIntOrFloat() && llvm::is_contained({8u, 16u, 32u, 64u}, type.getIntOrFloatBitWidth()))
+    return success();
+  return emitError() << "expected an integer or float of 8, 16, 32 or 64 bits, got " << type;
+}
+
+LogicalResult PagesType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t pageSize,
+                                int64_t heads, int64_t width, Type elementType) {
+  return success(succeeded(verifyCount(emitError, "a page size", pageSize)) &&
+                 succeeded(verifyCount(emitError, "heads", heads)) &&
+                 succeeded(verifyCount(emitError, "a width", width)) &&
+                 succeeded(verifyElement(emitError, elementType)));
+}
+
+LogicalResult RowsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads,
+                               int64_t width, Type elementType) {
+  return success(succeeded(verifyCount(emitError, "heads", heads)) &&
+                 (width == 0 || succeeded(verifyCount(emitError, "a width", width))) &&
+                 succeeded(verifyElement(emitError, elementType)));
+}
+
+LogicalResult HeadsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads,
+                                Type elementType) {
+  return success(succeeded(verifyCount(emitError, "heads", heads)) &&
+                 succeeded(verifyElement(emitError, elementType)));
+}
 
 Type PagesType::parse(AsmParser &parser) {
   int64_t pageSize = 0;
   SmallVector<int64_t, 2> shape;
   Type elementType;
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseInteger(pageSize) || parser.parseComma() ||
       parseShape(parser, 2, shape, elementType) || parser.parseGreater())
     return {};
-  return get(parser.getContext(), pageSize, shape[0], shape[1], elementType);
+  return parser.getChecked<PagesType>(loc, parser.getContext(), pageSize, shape[0], shape[1],
+                                      elementType);
 }
 
 void PagesType::print(AsmPrinter &printer) const {
@@ -211,11 +269,12 @@ Type RowsType::parse(AsmParser &parser) {
   if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
       parser.parseType(elementType) || parser.parseGreater())
     return {};
-  if (shape.empty() || shape.size() > 2) {
+  if (shape.empty() || shape.size() > 2 || shape.back() == 0) {
     parser.emitError(loc, "expected heads, or heads x width, and an element type");
     return {};
   }
-  return get(parser.getContext(), shape[0], shape.size() == 2 ? shape[1] : 0, elementType);
+  return parser.getChecked<RowsType>(loc, parser.getContext(), shape[0],
+                                     shape.size() == 2 ? shape[1] : 0, elementType);
 }
 
 void RowsType::print(AsmPrinter &printer) const {
@@ -228,9 +287,10 @@ void RowsType::print(AsmPrinter &printer) const {
 Type HeadsType::parse(AsmParser &parser) {
   SmallVector<int64_t, 1> shape;
   Type elementType;
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parseShape(parser, 1, shape, elementType) || parser.parseGreater())
     return {};
-  return get(parser.getContext(), shape[0], elementType);
+  return parser.getChecked<HeadsType>(loc, parser.getContext(), shape[0], elementType);
 }
 
 void HeadsType::print(AsmPrinter &printer) const {

@@ -73,7 +73,18 @@ struct AssignLayoutsPass final : kvc::kvtile::impl::AssignLayoutsPassBase<Assign
 void AssignLayoutsPass::runOnOperation() {
   KernelOp kernel = getOperation();
   FinishOp finish;
-  kernel.walk([&](FinishOp op) { finish = op; });
+  WalkResult walked = kernel.walk([&](FinishOp op) -> WalkResult {
+    if (finish && finish.getForm() != op.getForm()) {
+      InFlightDiagnostic diag = op.emitOpError("expected one form a kernel, got ")
+                                << stringifyStreamForm(op.getForm());
+      diag.attachNote(finish.getLoc()) << stringifyStreamForm(finish.getForm()) << " here";
+      return diag;
+    }
+    finish = op;
+    return WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return signalPassFailure();
   FormLayouts layouts;
   if (finish)
     layouts = getLayouts(&getContext(), finish.getForm(), kernel.getThreads() / kWarpSize);
@@ -91,15 +102,24 @@ void AssignLayoutsPass::runOnOperation() {
     // getChecked: a tile that the warps cannot share evenly is a bad schedule.
     auto emitError = [&] { return kernel.emitOpError("has a tile that its form cannot lay out: "); };
     Type type = value.getType(), assigned = type;
-    if (auto tile = dyn_cast<TileType>(type); tile && !tile.getLayout())
-      assigned = TileType::getChecked(emitError, &getContext(), tile.getRows(), tile.getColumns(),
-                                      tile.getElementType(), layoutOfTile(value));
-    else if (auto vec = dyn_cast<VecType>(type); vec && !vec.getLayout())
-      assigned = VecType::getChecked(emitError, &getContext(), vec.getSize(), vec.getAxis(),
-                                     layouts.scores);
-    else if (auto slot = dyn_cast<SlotType>(type))
+    auto refuse = [&] {
+      emitError() << (finish ? "expected a slot" : "expected a kvtile.finish, which says the form")
+                  << ", got " << type;
+      return Type();
+    };
+    if (auto tile = dyn_cast<TileType>(type); tile && !tile.getLayout()) {
+      LayoutAttr layout = layoutOfTile(value);
+      assigned = !layout ? refuse()
+                         : TileType::getChecked(emitError, &getContext(), tile.getRows(),
+                                                tile.getColumns(), tile.getElementType(), layout);
+    } else if (auto vec = dyn_cast<VecType>(type); vec && !vec.getLayout()) {
+      assigned = !layouts.scores ? refuse()
+                                 : VecType::getChecked(emitError, &getContext(), vec.getSize(),
+                                                       vec.getAxis(), layouts.scores);
+    } else if (auto slot = dyn_cast<SlotType>(type)) {
       assigned = SlotType::get(&getContext(), slot.getRows(), slot.getColumns(),
                                slot.getElementType(), slot.chooseLayout());
+    }
     hasFailed |= !assigned;
     if (assigned)
       value.setType(assigned);

@@ -25,11 +25,10 @@ namespace {
 class Pipeliner {
 public:
   explicit Pipeliner(StreamOp op)
-      : op(op), b(op), loc(op.getLoc()), ahead(op.getStages() - 1), stageBytes(0) {
-    for (Type type : op.getSlots().getAsValueRange<TypeAttr>()) {
+      : op(op), b(op), loc(op.getLoc()), ahead(op.getStages() - 1),
+        stageBytes(op.getStageBytes()) {
+    for (Type type : op.getSlots().getAsValueRange<TypeAttr>())
       slots.push_back(cast<SlotType>(type));
-      stageBytes += slots.back().getBytes();
-    }
   }
   void run();
 
@@ -96,7 +95,8 @@ void Pipeliner::emitProduce(Value tile, ValueRange tileSlots, ValueRange ids) {
 
 /// Moves the builder up to the first of the operations between the definitions that
 /// the copies need and the stream: what else comes before, such as loading the query,
-/// takes place while the first copies are under way.
+/// takes place while the first copies are under way. Not past copies and loops: their
+/// slots may be the same, and the groups of a wait are counted.
 void Pipeliner::startEarly() {
   SetVector<Value> needed;
   getUsedValuesDefinedAbove({&op.getLookup(), &op.getProduce()}, needed);
@@ -109,6 +109,12 @@ void Pipeliner::startEarly() {
         (!last || last->isBeforeInBlock(definition)))
       last = definition;
   }
+  for (Operation *before = op->getPrevNode(); before && before != last;
+       before = before->getPrevNode())
+    if (before->getNumRegions() != 0 || isa<FetchOp, CommitOp, WaitOp, FinishOp>(before)) {
+      last = before;
+      break;
+    }
   if (last)
     b.setInsertionPointAfter(last);
 }

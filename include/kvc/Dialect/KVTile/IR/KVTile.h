@@ -17,6 +17,11 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+namespace kvc::kvtile {
+/// True of a pointer to what is outside of a kernel.
+bool isGlobalPointer(mlir::Type type);
+} // namespace kvc::kvtile
+
 #include "kvc/Dialect/KVTile/IR/KVTileDialect.h.inc"
 #include "kvc/Dialect/KVTile/IR/KVTileEnums.h.inc"
 

@@ -19,9 +19,22 @@ include "mlir/IR/SymbolInterfaces.td"
 class KVTile_Op<string opMnemonic, list<Trait> traits = []>
     : Op<KVTile_Dialect, opMnemonic, traits>;
 
-def KVTile_Pointer : Type<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self)">, "pointer">;
+def KVTile_Pointer : Type<
+    CPred<"::kvc::kvtile::isGlobalPointer($_self)">, "pointer to global memory">;
 def KVTile_TileOrSlot : AnyTypeOf<[KVTile_TileType, KVTile_SlotType]>;
 def KVTile_TileOrVec : AnyTypeOf<[KVTile_TileType, KVTile_VecType]>;
+
+class KVTile_Range<int min, int max>
+    : ConfinedAttr<I64Attr, [IntMinValue<min>, IntMaxValue<max>]>;
+
+/// What is counted in 32 bits: rows, heads, tokens.
+def KVTile_Count : KVTile_Range<1, 2147483647>;
+def KVTile_Keys : KVTile_Range<1, 4096>;
+/// Threads that share a row of a copy.
+def KVTile_Lanes : ConfinedAttr<I64Attr, [IntPowerOf2, IntMaxValue<8>]>;
+def KVTile_Axis : KVTile_Range<0, 1>;
+/// Bytes of shared memory; more than any device has.
+def KVTile_SharedOffset : KVTile_Range<0, 1048576>;
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -30,8 +43,8 @@ def KVTile_TileOrVec : AnyTypeOf<[KVTile_TileType, KVTile_VecType]>;
 def KVTile_KernelOp : KVTile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "a kernel: what one thread block does";
   let description = [{
-    A function without results, launched with `threads` threads a block and
-    `shared_bytes` bytes of dynamic shared memory. Attributes of the host ABI
+    A function without results and of one block, launched with `threads` threads a
+    thread block, in whole warps, and `shared_bytes` bytes of dynamic shared memory. Attributes of the host ABI
     (`kvc.kind`, `kvc.grid`, `kvc.parameters`: see KernelABI.h) go over to the
     `llvm.func`. `max_registers` bounds the registers of a thread.
 
@@ -45,9 +58,13 @@ def KVTile_KernelOp : KVTile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbov
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
-                       I32Attr:$threads, I32Attr:$shared_bytes, I32Attr:$max_registers);
+                       ConfinedAttr<I32Attr, [IntMinValue<32>, IntMaxValue<1024>]>:$threads,
+                       ConfinedAttr<I32Attr, [IntNonNegative]>:$shared_bytes,
+                       ConfinedAttr<I32Attr, [IntMinValue<1>, IntMaxValue<255>]>:$max_registers);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
@@ -60,7 +77,7 @@ def KVTile_ReturnOp : KVTile_Op<"return", [Terminator, HasParent<"KernelOp">]> {
   let assemblyFormat = "attr-dict";
 }
 
-def KVTile_YieldOp : KVTile_Op<"yield", [Pure, Terminator, ReturnLike]> {
+def KVTile_YieldOp : KVTile_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"StreamOp">]> {
   let summary = "values of a region of kvtile.stream";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -80,7 +97,7 @@ def KVTile_WorkItemOp : KVTile_Op<"work_item", [MemoryEffects<[MemRead]>]> {
 def KVTile_TileRangeOp : KVTile_Op<"tile_range", [Pure]> {
   let summary = "tiles of keys that an item visits";
   let description = "Indices of tiles of `keys` keys; `begin == end` if it has no key.";
-  let arguments = (ins KVTile_ItemType:$item, I64Attr:$keys);
+  let arguments = (ins KVTile_ItemType:$item, KVTile_Keys:$keys);
   let results = (outs I32:$begin, I32:$end);
   let assemblyFormat = "$item `keys` $keys attr-dict";
 }
@@ -92,7 +109,7 @@ def KVTile_RowBlockOp : KVTile_Op<"row_block", [Pure]> {
     item is query head `r % group` of the KV head and query token `r / group` of the
     item.
   }];
-  let arguments = (ins I64Attr:$blocks, I64Attr:$rows);
+  let arguments = (ins KVTile_Count:$blocks, KVTile_Count:$rows);
   let results = (outs I32:$kv_head, I32:$first_row);
   let assemblyFormat = "`blocks` $blocks `rows` $rows attr-dict";
 }
@@ -143,7 +160,8 @@ def KVTile_HeadOp : KVTile_Op<"head", [Pure]> {
 
 class KVTile_RowsAccess<string name, list<Trait> traits> : KVTile_Op<name, traits> {
   dag rowsArguments = (ins KVTile_RowsType:$source, KVTile_ItemType:$item, I32:$kv_head,
-                           I32:$first_row, I64Attr:$group);
+                           I32:$first_row, KVTile_Count:$group);
+  let hasVerifier = 1;
 }
 
 def KVTile_LoadRowsOp : KVTile_RowsAccess<"load_rows", [MemoryEffects<[MemRead]>]> {
@@ -182,12 +200,13 @@ def KVTile_LoadTileOp : KVTile_Op<"load_tile", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = [{
     $slot attr-dict `:` qualified(type($slot)) `->` qualified(type($tile))
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_SlotOp : KVTile_Op<"slot", [Pure]> {
   let summary = "a slot at an offset of the shared memory";
   let description = "`offset` bytes, plus `dynamic_offset` if given; multiples of 128.";
-  let arguments = (ins Optional<I32>:$dynamic_offset, I64Attr:$offset);
+  let arguments = (ins Optional<I32>:$dynamic_offset, KVTile_SharedOffset:$offset);
   let results = (outs KVTile_SlotType:$slot);
   let assemblyFormat = [{
     $offset (`plus` $dynamic_offset^)? attr-dict `:` qualified(type($slot))
@@ -195,10 +214,11 @@ def KVTile_SlotOp : KVTile_Op<"slot", [Pure]> {
 }
 
 def KVTile_FillOp : KVTile_Op<"fill", [Pure]> {
-  let summary = "a tile or vec of one value";
+  let summary = "a tile of f32, or a vec, of one value";
   let arguments = (ins F32Attr:$value);
   let results = (outs KVTile_TileOrVec:$result);
   let assemblyFormat = "$value attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,7 +239,7 @@ def KVTile_StreamOp : KVTile_Op<"stream", [RecursiveMemoryEffects]> {
     the other. `kvtile-pipeline-copies` lets lookup and produce run ahead of consume.
   }];
   let arguments = (ins I32:$begin, I32:$end, Variadic<KVTile_TileOrVec>:$inits,
-                       I64Attr:$stages, I64Attr:$offset, TypeArrayAttr:$slots);
+                       I64Attr:$stages, KVTile_SharedOffset:$offset, TypeArrayAttr:$slots);
   let results = (outs Variadic<KVTile_TileOrVec>:$results);
   let regions = (region SizedRegion<1>:$lookup, SizedRegion<1>:$produce,
                         SizedRegion<1>:$consume);
@@ -228,7 +248,11 @@ def KVTile_StreamOp : KVTile_Op<"stream", [RecursiveMemoryEffects]> {
     (`init` `(` $inits^ `:` type($inits) `)`)? attr-dict
     `lookup` $lookup `produce` $produce `consume` $consume (`->` type($results)^)?
   }];
-  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of one set of slots.
+    int64_t getStageBytes();
+  }];
 }
 
 def KVTile_LookupOp : KVTile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
@@ -240,13 +264,14 @@ def KVTile_LookupOp : KVTile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
     it, an item has some.
   }];
   let arguments = (ins KVTile_Pointer:$page_ids, KVTile_ItemType:$item, I32:$tile,
-                       I64Attr:$keys, I64Attr:$page_size, I64Attr:$lanes,
+                       KVTile_Keys:$keys, KVTile_Count:$page_size, KVTile_Lanes:$lanes,
                        UnitAttr:$may_be_empty);
   let results = (outs KVTile_PageIdsType:$ids);
   let assemblyFormat = [{
     $page_ids `[` $item `,` $tile `]` `keys` $keys `page` $page_size `lanes` $lanes
     (`may_be_empty` $may_be_empty^)? attr-dict `:` type($page_ids) `->` qualified(type($ids))
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_FetchOp : KVTile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -256,13 +281,14 @@ def KVTile_FetchOp : KVTile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
     width: a probability of 0 times a NaN that was left in a page would be NaN.
   }];
   let arguments = (ins KVTile_PagesType:$source, KVTile_PageIdsType:$ids,
-                       KVTile_ItemType:$item, I32:$kv_head, I32:$tile, I64Attr:$lanes,
+                       KVTile_ItemType:$item, I32:$kv_head, I32:$tile, KVTile_Lanes:$lanes,
                        KVTile_SlotType:$slot);
   let assemblyFormat = [{
     $source `[` $ids `,` $kv_head `]` `of` $item `tile` $tile `lanes` $lanes `to` $slot
     attr-dict `:` qualified(type($source)) `,` qualified(type($ids)) `,`
     qualified(type($slot))
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_CommitOp : KVTile_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -272,7 +298,7 @@ def KVTile_CommitOp : KVTile_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> 
 
 def KVTile_WaitOp : KVTile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until at most `pending` groups of this thread's copies are open";
-  let arguments = (ins I64Attr:$pending);
+  let arguments = (ins KVTile_Range<0, 64>:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
 
@@ -291,7 +317,8 @@ def KVTile_DotOp : KVTile_Op<"dot", [MemoryEffects<[MemRead]>,
   let description = [{
     `a` is M x K, `b` K x N, each a tile or a slot; a slot holds the matrix, or with
     `transpose_a` (`transpose_b`) its transpose. If the layout of a tile operand cuts K
-    among the warps, each warp sums its own part, and the result is partial.
+    among the warps, each warp sums its own part, and the result is partial: each has
+    one of its own, of the whole size.
   }];
   let arguments = (ins KVTile_TileOrSlot:$a, KVTile_TileOrSlot:$b, KVTile_TileType:$acc,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b);
@@ -314,13 +341,14 @@ def KVTile_ScoreOp : KVTile_Op<"score", [Pure, AllTypesMatch<["products", "score
   }];
   let arguments = (ins KVTile_TileType:$products, KVTile_ItemType:$item, I32:$kv_head,
                        I32:$first_row, I32:$tile, ArrayAttr:$modifiers, F32Attr:$scale,
-                       I64Attr:$group, I64Attr:$query_heads, I64Attr:$keys_axis);
+                       KVTile_Count:$group, KVTile_Count:$query_heads, KVTile_Axis:$keys_axis);
   let results = (outs KVTile_TileType:$scores);
   let assemblyFormat = [{
     $products `at` $item `,` $kv_head `,` $first_row `,` $tile `modifiers` $modifiers
     `scale` $scale `group` $group `query_heads` $query_heads `keys_axis` $keys_axis attr-dict
     `:` type($products)
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_SoftmaxStepOp : KVTile_Op<"softmax_step", [
@@ -338,7 +366,8 @@ def KVTile_SoftmaxStepOp : KVTile_Op<"softmax_step", [
     Source: Milakov and Gimelshein, arXiv:1805.02867.
   }];
   let arguments = (ins KVTile_TileType:$scores, KVTile_VecType:$max, KVTile_VecType:$sum,
-                       F32Attr:$scale, I64Attr:$keys_axis, OptionalAttr<I64Attr>:$exchange);
+                       F32Attr:$scale, KVTile_Axis:$keys_axis,
+                       OptionalAttr<KVTile_SharedOffset>:$exchange);
   let results = (outs KVTile_TileType:$probabilities, KVTile_VecType:$new_max,
                       KVTile_VecType:$new_sum, KVTile_VecType:$factor);
   let assemblyFormat = [{
@@ -346,6 +375,7 @@ def KVTile_SoftmaxStepOp : KVTile_Op<"softmax_step", [
     (`exchange` $exchange^)? attr-dict
     `:` type($scores) `,` type($max)
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_ScaleOp : KVTile_Op<"scale", [Pure, AllTypesMatch<["tile", "result"]>]> {
@@ -355,6 +385,7 @@ def KVTile_ScaleOp : KVTile_Op<"scale", [Pure, AllTypesMatch<["tile", "result"]>
   let assemblyFormat = [{
     $tile `by` $factors attr-dict `:` type($tile) `,` qualified(type($factors))
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_ConvertOp : KVTile_Op<"convert", [Pure]> {
@@ -370,6 +401,7 @@ def KVTile_ConvertOp : KVTile_Op<"convert", [Pure]> {
     $tile (`remainder` $remainder^)? attr-dict `:` qualified(type($tile)) `->`
     qualified(type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def KVTile_StoreTileOp : KVTile_Op<"store_tile", [MemoryEffects<[MemWrite]>]> {
@@ -377,6 +409,7 @@ def KVTile_StoreTileOp : KVTile_Op<"store_tile", [MemoryEffects<[MemWrite]>]> {
   let description = "A barrier has to follow. `remainder` as in kvtile.convert.";
   let arguments = (ins KVTile_TileType:$tile, KVTile_SlotType:$slot, UnitAttr:$remainder);
   let assemblyFormat = "$tile `to` $slot (`remainder` $remainder^)? attr-dict `:` qualified(type($tile)) `,` qualified(type($slot))";
+  let hasVerifier = 1;
 }
 
 def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMatch<["max", "sum"]>,
@@ -394,16 +427,17 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
                        KVTile_RowsType:$output, Optional<KVTile_RowsType>:$lse,
                        Optional<KVTile_HeadsType>:$sinks,
                        KVTile_Pointer:$part_output, KVTile_Pointer:$part_stats,
-                       KVC_StreamFormAttr:$form, I64Attr:$group, I64Attr:$width,
-                       I64Attr:$query_tokens, I64Attr:$exchange);
+                       KVC_StreamFormAttr:$form, KVTile_Count:$group, KVTile_Count:$width,
+                       KVTile_Count:$query_tokens, KVTile_SharedOffset:$exchange);
   let assemblyFormat = [{
     $acc `,` $max `,` $sum `form` $form `at` $item `,` $kv_head `,` $first_row
     `group` $group `width` $width `query_tokens` $query_tokens `exchange` $exchange
     `to` $output (`lse` $lse^)? (`sinks` $sinks^)? `parts` $part_output `,` $part_stats
     attr-dict `:` qualified(type($acc)) `,` type($max) `,`
-    qualified(type($output)) (`,` `lse` qualified(type($lse))^)?
-    (`,` `sinks` qualified(type($sinks))^)? `,` type($part_output) `,` type($part_stats)
+    qualified(type($output)) `,` (`lse` qualified(type($lse))^ `,`)?
+    (`sinks` qualified(type($sinks))^ `,`)? type($part_output) `,` type($part_stats)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // KVTILE_OPS

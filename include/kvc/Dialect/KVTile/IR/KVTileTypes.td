@@ -68,7 +68,7 @@ def KVTile_TileType : KVTile_Type<"Tile", "tile"> {
   let description = [{
     `!kvtile.tile<16x64xf32, #kvtile.layout<mma_c, 1x4>>`: rows, columns, element
     (f32 in `mma_c`, f16 or bf16 in `mma_a` and `mma_b`), and a layout once it is
-    assigned.
+    assigned, by which a thread holds at most 2,048 registers.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
                         OptionalParameter<"::kvc::kvtile::LayoutAttr">:$layout);
@@ -111,6 +111,7 @@ def KVTile_PageIdsType : KVTile_Type<"PageIds", "page_ids"> {
   let description = "`!kvtile.page_ids<4>`: the ids that each thread holds.";
   let parameters = (ins "int64_t":$count);
   let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,6 +163,7 @@ def KVTile_PagesType : KVTile_Type<"Pages", "pages"> {
   let parameters = (ins "int64_t":$pageSize, "int64_t":$heads, "int64_t":$width,
                         "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def KVTile_RowsType : KVTile_Type<"Rows", "rows"> {
@@ -173,6 +175,7 @@ def KVTile_RowsType : KVTile_Type<"Rows", "rows"> {
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$width, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def KVTile_HeadsType : KVTile_Type<"Heads", "heads"> {
@@ -182,6 +185,7 @@ def KVTile_HeadsType : KVTile_Type<"Heads", "heads"> {
   }];
   let parameters = (ins "int64_t":$heads, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 #endif // KVTILE_TYPES

@@ -1,0 +1,184 @@
+// RUN: kvc-opt %s -split-input-file -verify-diagnostics
+
+// A stream carries what consume yields.
+func.func @stream(%begin: i32, %end: i32, %init: !kvtile.vec<8, 0>) {
+  // expected-error@below {{'kvtile.stream' op expected consume to yield, and the operation to return, the types of its inits}}
+  %r = kvtile.stream %begin to %end stages 2 offset 0 slots []
+      init(%init : !kvtile.vec<8, 0>) lookup {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } produce {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } consume {
+  ^bb0(%tile: i32, %carried: !kvtile.vec<8, 0>):
+    kvtile.yield
+  } -> !kvtile.vec<8, 0>
+  return
+}
+
+// -----
+
+func.func @stages(%begin: i32, %end: i32) {
+  // expected-error@below {{'kvtile.stream' op expected 2 to 8 stages, got 1}}
+  kvtile.stream %begin to %end stages 1 offset 0 slots [] lookup {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } produce {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } consume {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  }
+  return
+}
+
+// -----
+
+// A block without a terminator.
+func.func @empty(%begin: i32, %end: i32) {
+  // expected-error@below {{empty block: expect at least a terminator}}
+  kvtile.stream %begin to %end stages 2 offset 0 slots [] lookup {
+  ^bb0(%tile: i32):
+  } produce {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } consume {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  }
+  return
+}
+
+// -----
+
+func.func @slots(%begin: i32, %end: i32) {
+  // expected-error@below {{'kvtile.stream' op expected types of slots, got 'i32'}}
+  kvtile.stream %begin to %end stages 2 offset 0 slots [i32] lookup {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } produce {
+  ^bb0(%tile: i32, %slot: i32):
+    kvtile.yield
+  } consume {
+  ^bb0(%tile: i32, %slot: i32):
+    kvtile.yield
+  }
+  return
+}
+
+// -----
+
+// PTX has no such name.
+// expected-error@below {{'kvtile.kernel' op expected a name of letters, digits, '_', '$' and '.'}}
+kvtile.kernel @"a name"()
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  kvtile.return
+}
+
+// -----
+
+// Part of a warp.
+// expected-error@below {{'kvtile.kernel' op expected threads to be a multiple of 32, got 100}}
+kvtile.kernel @threads()
+    attributes {threads = 100 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  kvtile.return
+}
+
+// -----
+
+// expected-error@below {{attribute 'threads' failed to satisfy constraint}}
+kvtile.kernel @no_threads()
+    attributes {threads = 0 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  kvtile.return
+}
+
+// -----
+
+// What only a kernel has.
+// expected-error@below {{'kvtile.kernel' op expected parameter 1 to be pages, rows, heads, a pointer to global memory, i32 or i64, got '!kvtile.item'}}
+kvtile.kernel @parameter(%n: i32, %item: !kvtile.item)
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  kvtile.return
+}
+
+// -----
+
+// expected-error@below {{'kvtile.kernel' op expected no results, got 'i32'}}
+kvtile.kernel @results() -> i32
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  kvtile.return
+}
+
+// -----
+
+// expected-error@below {{'kvtile.kernel' op expected a body of one block, got 0}}
+kvtile.kernel private @declared()
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32}
+
+// -----
+
+// An attribute of llvm.func.
+// expected-error@below {{'kvtile.kernel' op expected further attributes to have a dialect's prefix, got "linkage"}}
+kvtile.kernel @attribute()
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32,
+                linkage = "none"} {
+  kvtile.return
+}
+
+// -----
+
+// expected-error@below {{'kvtile.kernel' op expected its body to end in kvtile.return}}
+kvtile.kernel @terminator()
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  llvm.unreachable
+}
+
+// -----
+
+// Four warps hold one block or four.
+kvtile.kernel @warps()
+    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+  // expected-error@below {{'kvtile.fill' op expected one block, or one for each of the kernel's 4 warps, got '!kvtile.tile<16x16xf32, #kvtile.layout<mma_c, 1x2>>'}}
+  %tile = kvtile.fill 0.0 : !kvtile.tile<16x16xf32, #kvtile.layout<mma_c, 1x2>>
+  kvtile.return
+}
+
+// -----
+
+// expected-note@below {{kernel defined here}}
+kvtile.kernel @shared()
+    attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
+  // expected-error@below {{'kvtile.slot' op expected slots within the kernel's 16384 bytes of shared memory, got 16384 bytes from 128 on}}
+  %slot = kvtile.slot 128 : !kvtile.slot<64x128xbf16>
+  kvtile.return
+}
+
+// -----
+
+kvtile.kernel @aligned()
+    attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
+  // expected-error@below {{'kvtile.slot' op expected an offset that is a multiple of 16, got 8}}
+  %slot = kvtile.slot 8 : !kvtile.slot<32x128xbf16>
+  kvtile.return
+}
+
+// -----
+
+// expected-note@below {{kernel defined here}}
+kvtile.kernel @ring(%begin: i32, %end: i32)
+    attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
+  // expected-error@below {{'kvtile.stream' op expected slots within the kernel's 16384 bytes of shared memory, got 32768 bytes from 0 on}}
+  kvtile.stream %begin to %end stages 2 offset 0 slots [!kvtile.slot<64x128xbf16>] lookup {
+  ^bb0(%tile: i32):
+    kvtile.yield
+  } produce {
+  ^bb0(%tile: i32, %slot: !kvtile.slot<64x128xbf16>):
+    kvtile.yield
+  } consume {
+  ^bb0(%tile: i32, %slot: !kvtile.slot<64x128xbf16>):
+    kvtile.yield
+  }
+  kvtile.return
+}
