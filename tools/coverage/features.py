@@ -129,6 +129,7 @@ FEATURES = [
     attention("scores", "not causal", causal=False),
     attention("scores", "window", window=9),
     attention("scores", "softcap", softcap=30.0),
+    attention("scores", "ALiBi", alibi=True),
     attention("scores", "sinks", sinks=True, out_dtype="f32"),
     attention("scores", "window, softcap, sinks", window=9, softcap=30.0, sinks=True,
               out_dtype="f32"),
