@@ -2,9 +2,9 @@
 """Checks and times kvc on a GPU, in the folder that tools/gpu-check.sh packed.
 
 Runs tiny kernels of each PTX instruction on CUDA's driver and on the emulator and
-compares them bit for bit; runs kvc's kernels against NumPy in float64; times decode
-attention beside a copy and PyTorch. Needs Python 3.9, NumPy and CUDA's driver. The
-exit status is 0 if all is well, 1 if something is off, 2 if it cannot run.
+compares them bit for bit; runs kvc's kernels against NumPy in float64; times attention
+beside a copy, PyTorch and Triton. Needs Python 3.9, NumPy, ml_dtypes and CUDA's driver.
+The exit status is 0 if all is well, 1 if something is off, 2 if it cannot run.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(FOLDER / "python")]
 sys.dont_write_bytecode = True
 
 
@@ -24,10 +24,11 @@ def parse_arguments():
     parser.add_argument("--out", type=Path, help="folder of the results (default: results-DEVICE)")
     parser.add_argument("--quick", action="store_true", help="fewer elements and batches")
     parser.add_argument(
-        "--only", default="probes,kernels,timing", help="of these stages, separated by commas"
+        "--only", help="of the stages probes, kernels and timing, separated by commas (default: "
+        "all, on the emulator but timing)"
     )
     parser.add_argument(
-        "--seconds", type=float, default=330, help="after which nothing new starts (default: 330)"
+        "--seconds", type=float, default=400, help="after which nothing new starts (default: 400)"
     )
     # One stage a process, so that a fault on the device ends one stage alone.
     parser.add_argument("--stage", help=argparse.SUPPRESS)
@@ -41,9 +42,10 @@ def main():
         print(f"{FOLDER} has no manifest.json: run the copy in a folder of gpu-check.sh pack")
         return 2
     try:
+        import ml_dtypes  # noqa: F401
         import numpy  # noqa: F401
-    except ImportError:
-        print("gpu-check needs NumPy: python3 -m pip install numpy")
+    except ImportError as error:
+        print(f"gpu-check needs NumPy and ml_dtypes ({error}): python3 -m pip install ml_dtypes")
         return 2
     from gpu_check import main as stages
 

@@ -19,7 +19,7 @@ sources, and the scripts. Copy FOLDER to the machine with the GPU, and there
 
 docs/GPU.md tells more. kvc must be built here.
 
-  --small        three programs, for a test of the scripts
+  --small        a program or two of each kind, for a test of the scripts
   -h, --help     print this and stop
 
 environment:

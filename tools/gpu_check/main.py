@@ -9,14 +9,13 @@ import subprocess
 import sys
 import time
 
-from gpu_check import golden, kernels, probes, summary, timing
+from gpu_check import golden, probes, summary
 from gpu_check.driver import CUDA, Driver, DriverError
 from gpu_check.report import Progress
-from gpu_check.runtime import CallError, Runtime
 
 STAGES = ("probes", "kernels", "timing")
 #: When each stage stops to start new work, as a share of all the time.
-_SHARES = {"probes": 0.4, "kernels": 0.65, "timing": 1.0}
+_SHARES = {"probes": 0.3, "kernels": 0.65, "timing": 1.0}
 #: What stands for a device where there is none: blocks and warps in random order.
 _OTHER_ORDER = "seed=1,copies=random"
 _CANNOT_RUN = 2
@@ -60,7 +59,9 @@ def open_device(name, emulator):
 
 def run_all(folder, script, arguments):
     """Runs the stages and prints the summary; returns the exit status."""
-    chosen = [name.strip() for name in arguments.only.split(",")]
+    is_emulator = arguments.device == "emulator"
+    default = [name for name in STAGES if not (is_emulator and name == "timing")]
+    chosen = [name.strip() for name in arguments.only.split(",")] if arguments.only else default
     for name in chosen:
         if name not in STAGES:
             print(f"unknown stage '{name}'; there are {', '.join(STAGES)}")
@@ -78,9 +79,8 @@ def run_all(folder, script, arguments):
     results["date"] = time.strftime("%Y-%m-%d")
     for name in STAGES:
         if name not in chosen:
-            continue
-        if name == "timing" and arguments.device == "emulator":
-            progress.say("timing: left out, the emulator's time says nothing")
+            if not arguments.only:
+                progress.say(f"{name}: left out, the emulator's time says nothing")
             continue
         status, stage = _run_child(script, arguments, name, started)
         if status == _CANNOT_RUN:
@@ -92,7 +92,7 @@ def run_all(folder, script, arguments):
     path.write_text(json.dumps(results, indent=1) + "\n")
     lines, is_good = summary.describe(results)
     print("\n".join(["", *lines]))
-    (arguments.out / f"summary-{arguments.device}.txt").write_text("\n".join(lines) + "\n")
+    summary.write_page(arguments.out / f"summary-{arguments.device}.md", lines)
     print(f"\nresults are in {arguments.out}")
     return 0 if is_good else 1
 
@@ -139,7 +139,10 @@ def run_stage(folder, arguments):
         return progress.seconds > end
 
     stage = {"probes": _probe, "kernels": _check_kernels, "timing": _time}[arguments.stage]
-    paths = {"runtime": runtime_path, "emulator": emulator_path, "folder": folder}
+    from kvc import _kvc
+
+    _kvc.load_runtime(runtime_path)
+    paths = {"emulator": emulator_path, "folder": folder}
     results = stage(driver, paths, manifest, arguments, progress, out_of_time)
     results["about"] = about(driver)
     (arguments.out / f"{arguments.stage}.json").write_text(json.dumps(results))
@@ -195,22 +198,29 @@ def _probe(driver, paths, manifest, arguments, progress, out_of_time):
     }
 
 
+def _kind(driver):
+    """Returns the kind of device that a driver's library is for, as kvc.Device takes it."""
+    return driver.path if driver.is_emulator else "cuda"
+
+
 def _check_kernels(driver, paths, manifest, arguments, progress, out_of_time):
-    device = Runtime(paths["runtime"], driver.path)
-    is_cuda = arguments.device == "cuda"
-    emulator = Runtime(paths["runtime"], str(paths["emulator"])) if is_cuda else None
-    entries = [entry for entry in manifest["programs"] if entry["checked"]]
-    folder, quick = paths["folder"], arguments.quick
-    rows = kernels.check_all(entries, folder, device, emulator, quick, out_of_time, progress.say)
+    from gpu_check import kernels
+
+    kinds = [_kind(driver)] + ([str(paths["emulator"])] if not driver.is_emulator else [])
+    sides = [kernels.Side(kind, paths["folder"]) for kind in kinds]
+    rows = kernels.check_all(manifest, sides, arguments.quick, out_of_time, progress.say)
     return {"rows": [row.as_dict() for row in rows]}
 
 
 def _time(driver, paths, manifest, arguments, progress, out_of_time):
-    runtime = Runtime(paths["runtime"], driver.path)
+    import kvc
+    from gpu_check import timing
+
+    stream = kvc.Stream(device=kvc.Device(_kind(driver)))
     driver.use()
     try:
         return timing.time_all(
-            driver, runtime, manifest, paths["folder"], arguments.quick, out_of_time, progress.say
+            driver, stream, manifest, paths["folder"], arguments.quick, out_of_time, progress.say
         )
-    except (CallError, DriverError) as error:
+    except (kvc.Error, DriverError) as error:
         return {"failed": str(error)}

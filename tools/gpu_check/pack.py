@@ -7,11 +7,13 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from gpu_check.driver import opcodes
-from gpu_check.variants import SMALL, VARIANTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+#: Modules of the tests that the checks use.
+TESTS = ("configs", "memories", "problems", "reference")
 #: Bytes that a pack may have.
 LIMIT = 64 << 20
 
@@ -24,37 +26,37 @@ def run(*command):
     return done.stdout
 
 
-def pack_programs(folder, build, compiler, variants):
-    """Compiles each variant; returns the manifest's entries."""
-    translate = build / "bin" / "kvc-translate"
-    programs = folder / "programs"
-    programs.mkdir()
-    entries = []
-    for variant in variants:
-        stem = programs / variant.name
-        source, ptx, library = (stem.with_name(stem.name + e) for e in (".mlir", ".ptx", ".so"))
-        object_file = stem.with_name(stem.name + ".o")
-        source.write_text(variant.text)
-        # Any driver of CUDA 12 takes PTX 8.0.
-        options = ["--ptx-version=80"]
-        options += [f"--split={variant.split}"] if variant.split else []
-        name = variant.name.replace("-", "_").replace(".", "_")
-        run(translate, "--kvc-to-ptx", *options, source, "-o", ptx)
-        to_object = ["--kvc-to-object", "--target=gpu", f"--program-name={name}"]
-        run(translate, *to_object, *options, source, "-o", object_file)
-        run(compiler, "-shared", "-o", library, object_file)
-        object_file.unlink()
-        entries.append(
-            {
-                **variant.facts(),
-                "query": f"{name}_program_query",
-                "library": str(library.relative_to(folder)),
-                "ptx": str(ptx.relative_to(folder)),
-                "opcodes": opcodes(ptx.read_text()),
-            }
-        )
-        print(f"gpu-check: packed {variant.name}")
-    return entries
+def pack_program(folder, build, compiler, case):
+    """Compiles a case; returns the manifest's entry."""
+    translate, stem = build / "bin" / "kvc-translate", folder / "programs" / case.name
+    source, ptx, library, object_file = (
+        stem.with_name(stem.name + suffix) for suffix in (".mlir", ".ptx", ".so", ".o")
+    )
+    source.write_text(case.text)
+    # Any driver of CUDA 12 takes PTX 8.0.
+    options = ["--ptx-version=80"]
+    options += [f"--split={case.split}"] if case.split else []
+    name = case.name.replace("-", "_").replace(".", "_")
+    run(translate, "--kvc-to-ptx", *options, source, "-o", ptx)
+    to_object = ["--kvc-to-object", "--target=gpu", f"--program-name={name}"]
+    run(translate, *to_object, *options, source, "-o", object_file)
+    run(compiler, "-shared", "-o", library, object_file)
+    object_file.unlink()
+    print(f"gpu-check: packed {case.name}")
+    return {
+        "name": case.name,
+        "query": f"{name}_program_query",
+        "library": str(library.relative_to(folder)),
+        "ptx": str(ptx.relative_to(folder)),
+        "opcodes": opcodes(ptx.read_text()),
+    }
+
+
+def pack_programs(folder, build, compiler, cases):
+    """Compiles the cases, as many at once as there are processors."""
+    (folder / "programs").mkdir()
+    with ThreadPoolExecutor(os.cpu_count()) as executor:
+        return list(executor.map(lambda case: pack_program(folder, build, compiler, case), cases))
 
 
 def pack_libraries(folder, build, compiler):
@@ -104,10 +106,17 @@ def pack_sources(folder):
 
 
 def pack_scripts(folder):
-    ignore = shutil.ignore_patterns("__pycache__", "pack.py")
-    shutil.copytree(ROOT / "tools" / "gpu_check", folder / "gpu_check", ignore=ignore)
-    shutil.copy(ROOT / "tools" / "gpu-check.py", folder)
-    shutil.copy(ROOT / "test" / "python" / "reference.py", folder / "gpu_check" / "reference.py")
+    """Copies the checks, the package kvc over the runtime alone, and modules of the tests."""
+    tools, check, python = ROOT / "tools", folder / "gpu_check", folder / "python"
+    ignore = shutil.ignore_patterns("__pycache__", "pack.py", "kvc_ctypes.py")
+    shutil.copytree(tools / "gpu_check", check, ignore=ignore)
+    shutil.copy(tools / "gpu-check.py", folder)
+    shutil.copy(tools / "compare_triton" / "kernels.py", check / "triton_kernels.py")
+    ignore = shutil.ignore_patterns("__pycache__", "*.cpp", "*.h", "*.so")
+    shutil.copytree(ROOT / "python" / "kvc", python / "kvc", ignore=ignore)
+    shutil.copy(tools / "gpu_check" / "kvc_ctypes.py", python / "kvc" / "_kvc.py")
+    for name in TESTS:
+        shutil.copy(ROOT / "test" / "python" / f"{name}.py", python)
 
 
 def commit():
@@ -132,13 +141,16 @@ def main():
     if folder.exists() and any(folder.iterdir()):
         sys.exit(f"gpu-check: {folder} is not empty")
     folder.mkdir(parents=True, exist_ok=True)
-    variants = [v for v in VARIANTS if not arguments.small or v.name in SMALL]
-    programs = pack_programs(folder, build, os.environ.get("CC", "gcc"), variants)
+    sys.path.insert(0, str(ROOT / "test" / "python"))
+    from gpu_check.cases import CASES, SMALL
+
+    cases = [case for case in CASES if not arguments.small or case.name in SMALL]
+    programs = pack_programs(folder, build, os.environ.get("CC", "gcc"), cases)
     pack_libraries(folder, build, os.environ.get("CXX", "g++"))
     check_dependencies(folder)
     pack_sources(folder)
     pack_scripts(folder)
-    manifest = {"version": 1, "commit": commit(), "programs": programs}
+    manifest = {"version": 2, "commit": commit(), "programs": programs}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     if size > LIMIT:

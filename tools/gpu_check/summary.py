@@ -73,24 +73,19 @@ def _describe_probes(stage):
     return lines, not bad and not stage["without_probe"]
 
 
-def _lengths(lengths):
-    text = ",".join(map(str, lengths)) or "none"
-    return text if len(text) <= 40 else text[:36] + " ..."
-
-
 def _describe_kernels(stage):
-    rows = sorted(stage["rows"], key=lambda row: row["program"])
+    rows = stage["rows"]
     untried = {row["program"] for row in rows}
     untried -= {row["program"] for row in rows if row["status"] == "pass"}
     lines = table(
-        ["program", "kv lengths", "row error", "emulator", "status"],
+        ["family", "program", "kv lengths / new tokens", "row error", "emulator", "status"],
         [
-            [r["program"], _lengths(r["lengths"]), f"{r['error']:.1e}", r["emulator"], r["status"]]
-            for r in rows
+            [r["family"], r["program"], r["batch"], f"{r['error']:.1e}", r["emulator"], r["status"]]
+            for r in sorted(rows, key=lambda row: (row["family"], row["program"]))
         ],
     )
     bad = [row for row in rows if row["status"] == "fail"]
-    lines += [f"fail: {r['program']} {_lengths(r['lengths'])}: {r['text']}" for r in bad]
+    lines += [f"fail: {r['program']} {r['batch']}: {r['text']}" for r in bad]
     passed = sum(row["status"] == "pass" for row in rows)
     left_out = len(rows) - passed - len(bad)
     lines.append(f"{passed} batches pass, {len(bad)} fail, {left_out} left out")
@@ -98,28 +93,44 @@ def _describe_kernels(stage):
     return lines, not bad and not untried
 
 
+#: What is worth knowing of the rows of each table.
+_RATES = {"decode": ("GB/s", "of copy"), "prefill": ("TFLOP/s",),
+          "MLA": ("GB/s", "of copy", "TFLOP/s")}  # fmt: skip
+
+
+def _timing_table(name, rows):
+    """Returns a table; of each peer its time, and in brackets that over kvc's."""
+    peers = sorted({peer for row in rows for peer in row["peers"]})
+    header = ["program", "batch", "length", "KV MB", "ms", "spread", *_RATES[name]]
+    lines = []
+    for r in rows:
+        rates = {"GB/s": f"{r['rate']:.0f}", "of copy": f"{r['share']:.2f}",
+                 "TFLOP/s": f"{r['teraflops']:.1f}"}  # fmt: skip
+        line = [r["program"], r["batch"], r["length"], f"{r['megabytes']:.1f}"]
+        line += [f"{r['time']:.4f}", f"{100 * r['spread']:.0f}%", *(rates[n] for n in _RATES[name])]
+        for peer in peers:
+            time = r["peers"].get(peer)
+            line += ["-", "-"] if time is None else [f"{time:.4f}", f"{time / r['time']:.2f}"]
+        lines.append(line)
+    header += [text for peer in peers for text in (f"{peer} ms", "/ kvc")]
+    return ["", f"-- {name}", *table(header, lines)]
+
+
 def _describe_timing(stage):
-    lines = [
-        f"copy by {name}: {rate:.0f} GB/s, read and written"
-        for name, rate in stage["copy_GB_per_s"].items()
-    ]
+    lines = [f"{name}: {rate:.0f}" for name, rate in stage["rates"].items()]
     loads = sorted(stage["load_ms"].values())
     if loads:
         lines.append(f"loading a program: {loads[0]:.0f} to {loads[-1]:.0f} ms")
-    version = stage["torch"]
-    lines += [f"PyTorch {version}" if version else "PyTorch: none", ""]
-    header = ["program", "batch", "length", "KV MB", "ms", "spread", "GB/s", "of copy"]
-    rows = []
-    for r in stage["decode"]:
-        row = [r["program"], r["batch"], r["length"], f"{r['megabytes']:.1f}", f"{r['time']:.4f}"]
-        row += [f"{100 * r['spread']:.0f}%", f"{r['rate']:.0f}", f"{r['share']:.2f}"]
-        if version:
-            has_peer = r["peer_time"] is not None
-            row += [f"{r['peer_time']:.4f}" if has_peer else "-", r["peer"] or "none"]
-            row += [f"{r['ratio']:.2f}" if has_peer else "-"]
-        rows.append(row)
-    header += ["SDPA ms", "by", "SDPA / kvc"] if version else []
-    lines += table(header, rows)
+    versions = ", ".join(f"{name} {version}" for name, version in stage["peers"].items())
+    lines.append(f"beside kvc: {versions or 'nothing'}")
+    for name in _RATES:
+        rows = [row for row in stage["rows"] if row["table"] == name]
+        lines += _timing_table(name, rows) if rows else []
     lines += [f"left out: {text}" for text in stage["left_out"]]
     lines += [f"fail: {text}" for text in stage["not_timed"]]
-    return lines, bool(rows) and not stage["not_timed"]
+    return lines, bool(stage["rows"]) and not stage["not_timed"]
+
+
+def write_page(path, lines):
+    """Writes the summary as a page that can stay in docs."""
+    path.write_text("\n".join([f"# {lines[0]}", "", "```", *lines[1:], "```", ""]))

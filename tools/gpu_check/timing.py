@@ -1,61 +1,81 @@
-"""Times decode attention on a device, beside a copy and PyTorch's attention."""
+"""Times attention on a device: decode, prefill, and over a latent cache."""
 
 import ctypes
 import statistics
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Optional
 
-from gpu_check.kernels import random_values
-from gpu_check.runtime import SIZES, Pool, Program, tensor
+import numpy as np
+
+import kvc
+import kvc.dtypes
+from gpu_check import peers
+from gpu_check.driver import DriverError
+from gpu_check.kernels import chosen_cases
+from kvc._kvc import Compiled
 
 #: Bytes of keys and values above which a batch is left out.
 _MOST_BYTES = 9 << 30
-#: Written before each call, so that nothing of the cache is left in a level-2 cache
-#: of 50 MB, and so that the host is ahead of the device.
-_FLUSH_BYTES = 512 << 20
-_COPY_BYTES = 2 << 30
 _REPETITIONS = 15
 
-_BATCHES = (
-    (1, 1024),
-    (1, 8192),
-    (1, 32768),
-    (1, 131072),
-    (4, 8192),
-    (4, 131072),
-    (8, 1024),
-    (8, 32768),
-    (16, 8192),
-    (16, 131072),
-    (32, 1024),
-    (32, 8192),
-    (64, 1024),
-    (64, 8192),
-    (64, 32768),
-)
-_FEW_BATCHES = ((1, 32768), (16, 8192), (64, 4096))
+#: Sequences and tokens of each, by table; of decode and MLA one token is new, of prefill
+#: all are. The second list is for programs but the first of a table, and for --quick.
+SIZES = {
+    "decode": (
+        [(1, 1024), (1, 8192), (1, 32768), (1, 131072), (4, 8192), (4, 131072), (8, 1024),
+         (8, 32768), (16, 8192), (16, 131072), (32, 1024), (32, 8192), (64, 1024), (64, 8192),
+         (64, 32768)],
+        [(1, 32768), (16, 8192), (64, 4096)],
+    ),
+    "prefill": (
+        [(1, 512), (1, 2048), (1, 8192), (1, 32768), (8, 2048), (16, 512)],
+        [(1, 2048), (1, 8192), (4, 2048)],
+    ),
+    "MLA": (
+        [(1, 1024), (1, 8192), (1, 32768), (1, 131072), (16, 8192), (64, 1024), (64, 8192),
+         (64, 32768)],
+        [(1, 32768), (16, 8192), (64, 4096)],
+    ),
+}  # fmt: skip
+#: Of the emulator, where they only show that the script works.
+_EMULATED_SIZES = [(2, 64)]
 
 
-@dataclass
-class Timing:
-    """A line of the table; times are medians in milliseconds, rates in GB/s."""
+@dataclass(frozen=True)
+class Size:
+    """What is timed: a program of a table, with so many sequences of so many tokens."""
 
-    program: str
+    table: str
+    case: object
     batch: int
     length: int
-    megabytes: float  # of keys and values
-    time: float
-    spread: float  # (largest - smallest) / median
-    rate: float
-    share: float  # of the copy's rate
-    peer: str = ""
-    peer_time: Optional[float] = None
-    ratio: Optional[float] = None  # peer_time / time
 
-    def as_dict(self):
-        return dict(self.__dict__)
+    def __str__(self):
+        return f"{self.case.name} {self.batch} x {self.length}"
+
+    @property
+    def query_len(self):
+        return self.length if self.table == "prefill" else 1
+
+    @property
+    def num_bytes(self):
+        """Bytes of keys and values."""
+        tokens = self.batch * self.length
+        return sum(
+            tokens * heads * width * kvc.dtypes.to_numpy(dtype).itemsize
+            for _, heads, width, dtype in self.case.config.components
+        )
+
+    @property
+    def operations(self):
+        """Multiplications and additions of the two products, over keys that are seen."""
+        config = self.case.config
+        ends = np.arange(self.length - self.query_len, self.length, dtype=np.float64) + 1
+        keys = ends if config.causal else np.full_like(ends, self.length)
+        keys = np.minimum(keys, config.window) if config.window else keys
+        widths = sum(config.component(name)[1] for name in config.terms) + config.value_width
+        return 2.0 * self.batch * keys.sum() * config.query_heads * widths
 
 
 class Clock:
@@ -63,7 +83,12 @@ class Clock:
 
     def __init__(self, driver, stream):
         self.driver, self.stream = driver, ctypes.c_void_p(stream)
-        self.flush = driver.allocate(_FLUSH_BYTES)
+        self.repetitions = 2 if driver.is_emulator else _REPETITIONS
+        # Written before each call, so that nothing of the cache is left in a level-2
+        # cache of 60 MB, and so that the host is ahead of the device.
+        self.flush_bytes = (1 if driver.is_emulator else 512) << 20
+        self.copy_bytes = (1 if driver.is_emulator else 2048) << 20
+        self.flush = driver.allocate(self.flush_bytes)
 
     def events(self, count):
         result = [ctypes.c_void_p() for _ in range(count)]
@@ -71,13 +96,13 @@ class Clock:
             self.driver.call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0))
         return result
 
-    def measure(self, call, repetitions=_REPETITIONS):
+    def measure(self, call):
         """Returns milliseconds of each of some calls, each with a cold cache."""
         for _ in range(2):
             call()
-        starts, ends = self.events(repetitions), self.events(repetitions)
+        starts, ends = self.events(self.repetitions), self.events(self.repetitions)
         for i, (start, end) in enumerate(zip(starts, ends)):
-            words = ctypes.c_size_t(_FLUSH_BYTES // 4)
+            words = ctypes.c_size_t(self.flush_bytes // 4)
             fill = ctypes.c_uint64(self.flush), ctypes.c_uint(i), words
             self.driver.call("cuMemsetD32Async", *fill, self.stream)
             self.driver.call("cuEventRecord", start, self.stream)
@@ -97,218 +122,173 @@ class Clock:
         self.driver.free(self.flush)
 
 
-def load_torch(say):
-    """Returns PyTorch if it is there and sees the device, else None with a message."""
-    try:
-        import torch
-    except ImportError:
-        say("PyTorch is not installed: its columns are left out")
-        return None
-    if not torch.cuda.is_available():
-        say("PyTorch sees no device: its columns are left out")
-        return None
-    return torch
-
-
-def copy_rates(driver, clock, torch):
-    """Returns GB/s of copies within the device, read and written bytes together."""
-    one, other = driver.allocate(_COPY_BYTES), driver.allocate(_COPY_BYTES)
-    driver.fill(one, 0, _COPY_BYTES)
-    size, stream = ctypes.c_size_t(_COPY_BYTES), clock.stream
+def copy_rate(driver, clock):
+    """Returns GB/s of a copy within the device, read and written bytes together."""
+    one, other = driver.allocate(clock.copy_bytes), driver.allocate(clock.copy_bytes)
+    driver.fill(one, 0, clock.copy_bytes)
+    size = ctypes.c_size_t(clock.copy_bytes)
     addresses = ctypes.c_uint64(other), ctypes.c_uint64(one)
 
     def copy():
-        driver.call("cuMemcpyDtoDAsync_v2", *addresses, size, stream)
+        driver.call("cuMemcpyDtoDAsync_v2", *addresses, size, clock.stream)
 
-    rates = {"cuMemcpyDtoD": 2 * _COPY_BYTES / min(clock.measure(copy)) / 1e6}
+    rate = 2 * clock.copy_bytes / max(min(clock.measure(copy)), 1e-6) / 1e6
     driver.free(one)
     driver.free(other)
-    if torch:
-        source = torch.zeros(_COPY_BYTES // 2, dtype=torch.bfloat16, device="cuda")
-        target = torch.empty_like(source)
-        torch.cuda.synchronize()
-        with torch.cuda.stream(torch.cuda.ExternalStream(clock.stream.value)):
-            times = clock.measure(lambda: target.copy_(source))
-        rates["torch copy_"] = 2 * _COPY_BYTES / min(times) / 1e6
-        del source, target
-        torch.cuda.empty_cache()
-    return rates
+    return rate
 
 
-def time_load(runtime, entry, folder):
-    """Returns milliseconds until a program's code is on the device."""
-    program = Program(runtime, folder / entry["library"], entry["query"])
-    start = time.perf_counter()
-    program.prepare()
-    milliseconds = 1e3 * (time.perf_counter() - start)
-    program.unload()
-    return milliseconds
+# --- kvc's kernels -------------------------------------------------------------
 
 
-def time_decode(driver, runtime, clock, entry, folder, batch, length):
-    """Returns milliseconds of calls of a program, over pages in random order."""
-    page, dtype = entry["page"], entry["dtype"]
-    pages = batch * -(-length // page)
-    pool = Pool(runtime, entry, pages, seed=1, fill=False)
-    program = Program(runtime, folder / entry["library"], entry["query"])
-    addresses = []
-    try:
-        _fill_randomly(driver, pool.address, pool.num_bytes, dtype)
-        sequences = [pool.sequence(length) for _ in range(batch)]
-        handle = pool.batch(sequences, [1] * batch)
-        shape = batch, entry["query_heads"], entry["width"]
-        rows = batch, entry["kv_heads"], entry["width"]
+class Timed:
+    """A program that is timed, on a stream of its own."""
 
-        def upload(shape_of, kind):
-            array = random_values(shape_of, str(shape_of), kind)
-            addresses.append(runtime.upload(array))
-            return tensor(addresses[-1], shape_of, kind)
+    def __init__(self, driver, stream, folder, entry):
+        self.driver, self.stream = driver, stream
+        self.device = stream.device
+        program = kvc.Program(Compiled(folder / entry["library"], entry["query"]))
+        self.function = program["attend"]
+        self.program = self.function._program
 
-        arguments = [upload(shape, dtype)]
-        if entry["append"]:
-            arguments += [upload(rows, dtype), upload(rows, dtype)]
-        if entry["sinks"]:
-            arguments.append(upload(shape[1:2], "f32"))
-        arguments += [pool.view, pool.batch_view(handle), upload(shape, dtype)]
-        if entry["lse"]:
-            arguments.append(upload(shape[:2], "f32"))
-        program.prepare(batch, length)
-        times = clock.measure(lambda: program.run(arguments))
-        pool.release_batch(handle)
+    def load(self):
+        """Returns milliseconds until the code is on the device."""
+        start = time.perf_counter()
+        self.program.prepare(0, self.stream._stream)
+        return 1e3 * (time.perf_counter() - start)
+
+    def measure(self, clock, size):
+        """Returns milliseconds of calls, over pages in random order."""
+        config, tokens = size.case.config, size.batch * size.query_len
+        pages = size.batch * -(-size.length // config.page)
+        pool = kvc.Pool(self.function.cache_type, pages, page_order_seed=1, device=self.device)
+        view = pool.view()
+        self._fill(view)
+        sequences = [pool.sequence(size.length) for _ in range(size.batch)]
+        batch = kvc.Batch.from_sequences(sequences, [size.query_len] * size.batch, pool)
+
+        def array(heads, width, dtype):
+            kind = kvc.dtypes.to_numpy(dtype)
+            result = kvc.DeviceArray(self.device, (tokens, heads, width), kind)
+            result._memory.upload(0, _random_block(dtype, tokens * heads * width))
+            return result
+
+        queries = [array(config.query_heads, config.component(name)[1], config.query_dtype)
+                   for name in config.terms]  # fmt: skip
+        new = [array(*component[1:]) for component in config.components] if config.append else []
+        sinks = [self.device.put(np.zeros(config.query_heads, np.float32))] if config.sinks else []
+        results = [array(config.query_heads, config.value_width, config.out_dtype)]
+        if config.lse:
+            shape = tokens, config.query_heads
+            results.append(kvc.DeviceArray(self.device, shape, np.dtype(np.float32)))
+        arguments = [a._tensor for a in (*queries, *new)] + [view._view, batch._batch]
+        arguments += [a._tensor for a in (*sinks, *results)]
+        self.program.prepare(
+            0, self.stream._stream, max_sequences=size.batch, max_tokens=tokens,
+            max_query_len=size.query_len, max_kv_len=size.length,
+        )  # fmt: skip
+        times = clock.measure(lambda: self.program.launch(0, self.stream._stream, arguments))
+        self.stream._stream.synchronize()
         return times
-    finally:
-        for address in addresses:
-            runtime.free(address)
-        pool.release()
-        program.unload()
+
+    def _fill(self, view):
+        """Fills a pool with a random block again and again."""
+        structure, component = view._view.structure, view.cache_type.components[0]
+        first = structure.components[0]
+        size = view.num_pages * first.page_stride * kvc.dtypes.to_numpy(component.dtype).itemsize
+        block = _random_block(component.dtype)
+        self.driver.write(first.data, block[: size // block.itemsize])
+        done = min(size, block.nbytes)
+        while done < size:
+            step = min(done, size - done)
+            places = ctypes.c_uint64(first.data + done), ctypes.c_uint64(first.data)
+            self.driver.call("cuMemcpyDtoD_v2", *places, ctypes.c_size_t(step))
+            done += step
 
 
 @lru_cache(maxsize=None)
-def _random_block(dtype):
-    return random_values((4 << 20,), "block", dtype)
+def _block(dtype):
+    values = np.random.default_rng(0).standard_normal(4 << 20, np.float32)
+    return values.astype(kvc.dtypes.to_numpy(dtype))
 
 
-def _fill_randomly(driver, address, size, dtype):
-    """Fills memory with a random block again and again."""
-    block = _random_block(dtype)
-    driver.write(address, block[: size // block.itemsize])
-    done = min(size, block.nbytes)
-    while done < size:
-        step = min(done, size - done)
-        places = ctypes.c_uint64(address + done), ctypes.c_uint64(address)
-        driver.call("cuMemcpyDtoD_v2", *places, ctypes.c_size_t(step))
-        done += step
+def _random_block(dtype, count=None):
+    """Returns random values, the same ones again and again if there are many."""
+    block = _block(dtype)
+    return block if count is None else np.resize(block, count)
 
 
-def time_torch(torch, clock, entry, batch, length):
-    """Returns the fastest of PyTorch's attentions and its milliseconds, or reasons."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+# --- All of it -------------------------------------------------------------------
 
-    attention = torch.nn.functional.scaled_dot_product_attention
-    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[entry["dtype"]]
-    width, results, reasons = entry["width"], {}, {}
 
-    def values(heads, tokens):
-        return torch.randn(batch, heads, tokens, width, dtype=dtype, device="cuda")
+def choose(manifest, quick, is_emulator):
+    """Returns the sizes to time: many of the first program of a table, few of the others."""
+    result, tables = [], set()
+    for case, entry in chosen_cases(manifest):
+        if not case.timed:
+            continue
+        sizes = SIZES[case.timed][1 if quick or case.timed in tables else 0]
+        tables.add(case.timed)
+        for size in _EMULATED_SIZES if is_emulator else sizes:
+            result.append((Size(case.timed, case, *size), entry))
+    return result
 
-    q, k = values(entry["query_heads"], 1), values(entry["kv_heads"], length)
-    v = values(entry["kv_heads"], length)
-    torch.cuda.synchronize()
-    grouped = entry["query_heads"] != entry["kv_heads"]
-    backends = {
-        "flash": SDPBackend.FLASH_ATTENTION,
-        "efficient": SDPBackend.EFFICIENT_ATTENTION,
-        "cudnn": getattr(SDPBackend, "CUDNN_ATTENTION", None),
+
+def make_row(size, times, copy, found):
+    """Returns a line of a table: what kvc and each peer took."""
+    median = statistics.median(times)
+    row = {
+        "table": size.table,
+        "program": size.case.name,
+        "batch": size.batch,
+        "length": size.length,
+        "megabytes": size.num_bytes / 1e6,
+        "time": median,  # ms
+        "spread": (max(times) - min(times)) / median,
+        "rate": size.num_bytes / median / 1e6,  # GB/s
+        "share": size.num_bytes / median / 1e6 / copy,
+        "teraflops": size.operations / median / 1e9,
+        "peers": {name: statistics.median(values) for name, values in found.items()},
     }
-    with torch.inference_mode(), torch.cuda.stream(torch.cuda.ExternalStream(clock.stream.value)):
-        for name, backend in backends.items():
-            if backend is None:
-                continue
-
-            def call():
-                return attention(q, k, v, scale=entry["scale"], enable_gqa=grouped)
-
-            try:
-                with sdpa_kernel(backend):
-                    results[name] = clock.measure(call)
-            except (RuntimeError, TypeError) as error:
-                reasons[name] = str(error).strip().splitlines()[0]
-    return results, reasons
+    return row
 
 
-def time_all(driver, runtime, manifest, folder, quick, out_of_time, say):
+def time_all(driver, stream, manifest, folder, quick, out_of_time, say):
     """Times everything; returns a dictionary of results."""
-    clock = Clock(driver, runtime.native_stream)
-    torch = load_torch(say)
-    rates = copy_rates(driver, clock, torch)
+    clock = Clock(driver, stream._stream.native)
+    others = peers.Peers(clock, say) if not driver.is_emulator else peers.NoPeers()
+    rates = {"cuMemcpyDtoD": copy_rate(driver, clock), **others.rates()}
+    copy = max(rate for name, rate in rates.items() if not name.startswith("matmul"))
     for name, rate in rates.items():
-        say(f"copy by {name}: {rate:.0f} GB/s, read and written")
-    best = max(rates.values())
-    loads = {}
-    for entry in manifest["programs"]:
-        loads[entry["name"]] = time_load(runtime, entry, folder)
-        say(f"load {entry['name']}: {loads[entry['name']]:.0f} ms")
-    rows, left_out, failed = [], [], []
-    for entry, batch, length in _choose(manifest, quick):
-        what = f"{entry['name']} {batch} x {length}"
-        elements = 2 * batch * length * entry["kv_heads"] * entry["width"]
-        num_bytes = elements * SIZES[entry["dtype"]]
-        room = driver.free_bytes // (3 if torch else 2)
-        if num_bytes > min(_MOST_BYTES, room):
-            left_out.append(f"{what}: {num_bytes / 1e9:.1f} GB")
+        say(f"{name}: {rate:.0f}")
+    loads, rows, left_out, failed, timed = {}, [], [], [], {}
+    for size, entry in choose(manifest, quick, driver.is_emulator):
+        if size.num_bytes > min(_MOST_BYTES, driver.free_bytes // 3):
+            left_out.append(f"{size}: {size.num_bytes / 1e9:.1f} GB")
             continue
         if out_of_time():
-            left_out.append(f"{what}: no time left")
+            left_out.append(f"{size}: no time left")
             continue
         try:
-            times = time_decode(driver, runtime, clock, entry, folder, batch, length)
-            peers = time_torch(torch, clock, entry, batch, length) if torch else ({}, {})
-            if torch:
-                torch.cuda.empty_cache()
-        except RuntimeError as error:
-            failed.append(f"{what}: {error}")
+            if entry["name"] not in timed:
+                timed[entry["name"]] = Timed(driver, stream, folder, entry)
+                loads[entry["name"]] = timed[entry["name"]].load()
+            times = timed[entry["name"]].measure(clock, size)
+        except (kvc.Error, DriverError) as error:
+            failed.append(f"{size}: {error}")
             say(failed[-1])
             continue
-        rows.append(_make_row(entry, batch, length, num_bytes, times, best, *peers, say))
+        row = make_row(size, times, copy, others.measure(size))
+        rows.append(row)
+        beside = "".join(f", {name} {value:.3f} ms" for name, value in row["peers"].items())
+        say(f"{size}: {row['time']:.3f} ms, {row['rate']:.0f} GB/s, "
+            f"{row['teraflops']:.1f} TFLOP/s{beside}")  # fmt: skip
     clock.release()
     return {
-        "copy_GB_per_s": rates,
+        "rates": rates,
         "load_ms": loads,
-        "decode": [row.as_dict() for row in rows],
+        "rows": rows,
         "left_out": left_out,
         "not_timed": failed,
-        "torch": torch.__version__ if torch else None,
+        "peers": others.versions,
     }
-
-
-def _choose(manifest, quick):
-    """Returns programs with batches and lengths: many of the first, few of the others."""
-    timed = [entry for entry in manifest["programs"] if entry["timed"]]
-    return [
-        (entry, *size)
-        for i, entry in enumerate(timed)
-        for size in (_FEW_BATCHES if i or quick else _BATCHES)
-    ]
-
-
-@lru_cache(maxsize=None)
-def _say_once(say, text):
-    say(text)
-
-
-def _make_row(entry, batch, length, num_bytes, times, best, peers, reasons, say):
-    """Returns a Timing of kvc's times, beside the fastest of PyTorch's attentions."""
-    median = statistics.median(times)
-    rate = num_bytes / median / 1e6
-    spread = (max(times) - min(times)) / median
-    size = num_bytes / 1e6
-    row = Timing(entry["name"], batch, length, size, median, spread, rate, rate / best)
-    if peers:
-        row.peer = min(peers, key=lambda name: statistics.median(peers[name]))
-        row.peer_time = statistics.median(peers[row.peer])
-        row.ratio = row.peer_time / row.time
-    for name, reason in reasons.items():
-        _say_once(say, f"{entry['name']}: PyTorch's {name}: {reason[:100]}")
-    peer = f", {row.peer} {row.peer_time:.3f} ms" if row.peer else ""
-    say(f"{row.program} {batch} x {length}: {median:.3f} ms, {rate:.0f} GB/s{peer}")
-    return row
