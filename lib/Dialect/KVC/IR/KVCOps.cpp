@@ -5,20 +5,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "Verify.h"
+
 #include "kvc/Dialect/KVC/IR/KVC.h"
 
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
-
-#include <cmath>
 
 using namespace mlir;
 
 namespace kvc {
 
-/// Most terms of an attention, and parts of a merge: far above what models have,
-/// and low enough for code that handles each of them in turn.
-static constexpr size_t kMaxTerms = 64;
+/// Most parts of a merge: far above what programs have, and low enough for code that
+/// handles each of them in turn.
 static constexpr size_t kMaxParts = 1024;
 
 //===----------------------------------------------------------------------===//
@@ -83,6 +81,26 @@ static void printTerms(OpAsmPrinter &printer, Operation *, ArrayAttr components,
   printer << ")";
 }
 
+/// (%q * %k, %r * %rotary)
+static ParseResult
+parseDenseTerms(OpAsmParser &parser, SmallVectorImpl<OpAsmParser::UnresolvedOperand> &queries,
+                SmallVectorImpl<OpAsmParser::UnresolvedOperand> &keys) {
+  return parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, [&] {
+    return failure(parser.parseOperand(queries.emplace_back()) || parser.parseStar() ||
+                   parser.parseOperand(keys.emplace_back()));
+  });
+}
+
+static void printDenseTerms(OpAsmPrinter &printer, Operation *, OperandRange queries,
+                            OperandRange keys) {
+  printer << "(";
+  // Before verification there may be more of one than of the other.
+  llvm::interleaveComma(llvm::zip(queries, keys), printer, [&](auto pair) {
+    printer << std::get<0>(pair) << " * " << std::get<1>(pair);
+  });
+  printer << ")";
+}
+
 static ParseResult parseName(OpAsmParser &parser, StringAttr &name) {
   std::string text;
   if (parser.parseKeywordOrString(&text))
@@ -127,30 +145,6 @@ static void printInteger(OpAsmPrinter &printer, Operation *, IntegerAttr value) 
 // Checks that several operations share
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyRank(Operation *op, StringRef what, RankedTensorType type,
-                                int64_t rank) {
-  if (type.getRank() != rank)
-    return op->emitOpError("expected ")
-           << what << " of rank " << rank << ", got rank " << type.getRank();
-  return success();
-}
-
-/// Checks a static dimension. A dynamic one would hide a width or a number of
-/// heads, which kernels need to know.
-static LogicalResult verifyDim(Operation *op, StringRef what, RankedTensorType type,
-                               int64_t dim, int64_t expected) {
-  int64_t actual = type.getDimSize(dim);
-  if (actual == expected)
-    return success();
-  InFlightDiagnostic diag = op->emitOpError("expected ")
-                            << what << " to be " << expected << ", got ";
-  if (ShapedType::isDynamic(actual))
-    diag << "a dynamic one";
-  else
-    diag << actual;
-  return diag;
-}
-
 /// Checks that heads and width are static, and a row small enough to count in.
 static LogicalResult verifyRow(Operation *op, RankedTensorType type) {
   int64_t heads = type.getDimSize(1), width = type.getDimSize(2);
@@ -160,14 +154,6 @@ static LogicalResult verifyRow(Operation *op, RankedTensorType type) {
     return op->emitOpError("expected heads times width from 1 to ")
            << INT32_MAX << ", got " << type;
   return success();
-}
-
-/// Checks that two dimensions can be equal.
-static LogicalResult verifySameDim(Operation *op, StringRef what, int64_t actual,
-                                   int64_t expected) {
-  if (actual == expected || ShapedType::isDynamic(actual) || ShapedType::isDynamic(expected))
-    return success();
-  return op->emitOpError("expected ") << what << " to be " << expected << ", got " << actual;
 }
 
 static FailureOr<ComponentAttr> findComponent(Operation *op, Value cache, StringRef name) {
@@ -252,23 +238,6 @@ SmallVector<ScoreModifierInterface> AttentionOp::getModifiers() {
   return llvm::to_vector(getScore().getAsRange<ScoreModifierInterface>());
 }
 
-static LogicalResult verifyModifiers(AttentionOp op) {
-  llvm::SmallPtrSet<const void *, 4> kinds;
-  bool causal = false, window = false;
-  for (Attribute attr : op.getScore()) {
-    if (!isa<ScoreModifierInterface>(attr))
-      return op.emitOpError("expected score modifiers, got ") << attr;
-    if (!kinds.insert(attr.getTypeID().getAsOpaquePointer()).second)
-      return op.emitOpError("expected each kind of score modifier once, got a second ")
-             << attr;
-    causal |= isa<CausalAttr>(attr);
-    window |= isa<WindowAttr>(attr);
-  }
-  if (window && !causal)
-    return op.emitOpError("expected #kvc.causal beside #kvc.window");
-  return success();
-}
-
 LogicalResult AttentionOp::verify() {
   // attention_c1
   if (getQueries().empty())
@@ -333,11 +302,9 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifySinks(*this, getSinks(), heads)))
     return failure();
   // attention_c7
-  if (failed(verifyModifiers(*this)))
-    return failure();
   // attention_c8
-  if (!getScale().isFinite())
-    return emitOpError("expected a finite scale, got ") << getScaleAttr();
+  if (failed(verifyScore(*this, getScore(), getScaleAttr())))
+    return failure();
   if (std::optional<Attribute> schedule = getSchedule();
       schedule && !isa<CPUScheduleAttr, GPUScheduleAttr>(*schedule))
     return emitOpError("expected a #kvc.cpu_schedule or #kvc.gpu_schedule, got ")
@@ -394,24 +361,9 @@ LogicalResult RopeOp::verify() {
   auto type = cast<RankedTensorType>(getInput().getType());
   if (failed(verifyRank(*this, "input", type, 3)) || failed(verifyRow(*this, type)))
     return failure();
-  // rope_c2
-  int64_t rotary = getRotaryWidth();
-  if (rotary < 2 || rotary % 2 != 0 || rotary > type.getDimSize(2))
-    return emitOpError("expected an even rotary width from 2 to the width (")
-           << type.getDimSize(2) << "), got " << rotary;
-  // rope_c3
-  if (static_cast<bool>(getFrequencies()) == getTheta().has_value())
-    return emitOpError("expected either theta or frequencies, got ")
-           << (getFrequencies() ? "both" : "neither");
-  if (getTheta() && !(getTheta()->isFinite() && getTheta()->convertToDouble() > 0))
-    return emitOpError("expected a finite theta above 0, got ") << getThetaAttr();
-  if (getFrequencies()) {
-    auto frequencies = cast<RankedTensorType>(getFrequencies().getType());
-    if (failed(verifyRank(*this, "frequencies", frequencies, 1)))
-      return failure();
-    return verifyDim(*this, "the number of frequencies", frequencies, 0, rotary / 2);
-  }
-  return success();
+  // rope_c2, rope_c3
+  return verifyRotation(*this, type.getDimSize(2), getRotaryWidth(), getThetaAttr(),
+                        getFrequencies());
 }
 
 //===----------------------------------------------------------------------===//

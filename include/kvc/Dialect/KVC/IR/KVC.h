@@ -44,6 +44,14 @@ inline constexpr int64_t kPackedTokens = 16;
 /// The attribute of a module that holds a #kvc.target.
 inline constexpr llvm::StringLiteral kTargetName = "kvc.target";
 
+/// Attributes of a function's arguments and results, before paging. The name of a cache:
+/// of arguments that hold the past, and of results that hold past and new tokens; all
+/// functions of a module share the caches of one name.
+inline constexpr llvm::StringLiteral kCacheName = "kvc.cache";
+/// A unit: the argument holds the position of each new token, which is the number of tokens
+/// before it in its sequence.
+inline constexpr llvm::StringLiteral kPositionsName = "kvc.positions";
+
 } // namespace kvc
 
 #endif // KVC_DIALECT_KVC_IR_KVC_H

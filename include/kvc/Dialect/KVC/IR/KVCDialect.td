@@ -37,4 +37,9 @@ def KVC_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
 }
 
+class KVC_Op<string opMnemonic, list<Trait> traits = []>
+    : Op<KVC_Dialect, opMnemonic, traits> {
+  let hasVerifier = 1;
+}
+
 #endif // KVC_DIALECT

@@ -8,13 +8,9 @@
 #ifndef KVC_OPS
 #define KVC_OPS
 
+include "kvc/Dialect/KVC/IR/KVCDenseOps.td"
 include "kvc/Dialect/KVC/IR/KVCTypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class KVC_Op<string opMnemonic, list<Trait> traits = []>
-    : Op<KVC_Dialect, opMnemonic, traits> {
-  let hasVerifier = 1;
-}
 
 /// [tokens or parts, heads, width]
 def KVC_RowsTensor : RankedTensorOf<[F32, F16, BF16]>;

@@ -1,0 +1,109 @@
+//===- Elements.h - tensors element by element ------------------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What one element of a tensor is, as an expression of elements of other tensors. So
+// the many ways to spell a thing (reshapes, broadcasts, gathers, generics, named operations)
+// become one, and what is computed can be matched by its mathematics.
+//===----------------------------------------------------------------------===//
+#ifndef KVC_ANALYSIS_ELEMENTS_H
+#define KVC_ANALYSIS_ELEMENTS_H
+
+#include "kvc/Analysis/IndexSpace.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <deque>
+
+namespace kvc {
+
+struct ElementNode;
+/// An element of a tensor, or a scalar.
+using Element = const ElementNode *;
+
+enum class ElementKind {
+  Load,        ///< The element of `tensor` at `indices`.
+  Number,      ///< A constant.
+  Index,       ///< The integer `index`.
+  NonNegative, ///< i1: whether `index` >= 0.
+  Apply,       ///< The operation `name` of arith or math on `operands`.
+  Reduce,      ///< `operands` [value, start], combined by `name` over all values of `dims`.
+  Scalar       ///< Any other value, `tensor`, that is not a tensor.
+};
+
+/// One node. Conversions between floating-point types do not show: rounding is left out.
+struct ElementNode {
+  ElementKind kind;
+  mlir::Value tensor;
+  llvm::SmallVector<mlir::AffineExpr> indices;
+  mlir::AffineExpr index;
+  double number = 0;
+  llvm::StringRef name;
+  mlir::Attribute predicate; ///< Of a comparison.
+  llvm::SmallVector<Element, 3> operands;
+  llvm::SmallVector<mlir::AffineExpr> dims;
+
+  bool is(llvm::StringRef op) const { return kind == ElementKind::Apply && name == op; }
+  bool isReduce(llvm::StringRef op) const { return kind == ElementKind::Reduce && name == op; }
+  std::optional<double> getNumber() const;
+};
+
+/// Elements of the tensors of one function, whose body is one block.
+class Elements {
+public:
+  using Expr = mlir::AffineExpr;
+
+  explicit Elements(mlir::func::FuncOp function);
+
+  /// The size of a dimension, in symbols.
+  Expr getSize(mlir::Value tensor, int64_t dim);
+  llvm::SmallVector<Expr> getSizes(mlir::Value tensor);
+
+  Element load(mlir::Value tensor, llvm::ArrayRef<Expr> indices);
+  Element number(double value);
+  /// An operation of arith or math, folded where its operands say so.
+  Element apply(llvm::StringRef name, llvm::ArrayRef<Element> operands,
+                mlir::Attribute predicate = {});
+
+  /// The element that a load stands for, by the operation that made the tensor: null where
+  /// nothing is known of it.
+  Element expand(Element load);
+  /// Goes back through operations that only move elements, or convert them, for as long as
+  /// `stop` does not hold.
+  Element followMoves(Element element, llvm::function_ref<bool(mlir::Value)> stop = {});
+  /// `element`, expanded if it is a load of what is computed.
+  Element resolve(Element element);
+
+  /// The same element with other expressions for some dimensions.
+  Element replaceDims(Element element, const llvm::DenseMap<Expr, Expr> &replacements);
+  bool areEqual(Element first, Element second);
+  bool contains(Element element, Expr dim);
+
+  IndexSpace &getSpace() { return space; }
+
+private:
+  friend class Expander;
+
+  Element make(ElementNode node);
+  Expr computeSize(mlir::Value tensor, int64_t dim);
+  Expr getScalar(mlir::Value value);
+  Element applyToIndices(llvm::StringRef name, llvm::ArrayRef<Element> operands,
+                         mlir::Attribute predicate);
+  void learnSizes(mlir::func::FuncOp function);
+
+  IndexSpace space;
+  std::deque<ElementNode> nodes; ///< Which stay where they are.
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, Expr> sizes;
+  llvm::DenseMap<mlir::Value, Expr> scalars;
+  Expr past; ///< Tokens before the new ones: see kPositionsName. Null if unknown.
+};
+
+} // namespace kvc
+
+#endif // KVC_ANALYSIS_ELEMENTS_H

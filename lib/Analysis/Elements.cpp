@@ -1,0 +1,513 @@
+//===- Elements.cpp - tensors element by element --------------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Analysis/Elements.h"
+
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace kvc;
+
+using Expr = Elements::Expr;
+
+std::optional<double> ElementNode::getNumber() const {
+  if (kind == ElementKind::Number)
+    return number;
+  if (kind == ElementKind::Index)
+    if (auto constant = dyn_cast<AffineConstantExpr>(index))
+      return constant.getValue();
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Tokens that the caches hold before the function runs: those of the arguments that a
+/// concatenation makes longer.
+static std::optional<std::pair<Value, int64_t>> findPast(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments()) {
+    if (!function.getArgAttr(argument.getArgNumber(), kCacheName))
+      continue;
+    for (Operation *user : argument.getUsers())
+      if (auto concat = dyn_cast<tensor::ConcatOp>(user);
+          concat && concat.getInputs().front() == argument)
+        return std::pair(argument, static_cast<int64_t>(concat.getDim()));
+  }
+  return std::nullopt;
+}
+
+Elements::Elements(func::FuncOp function) : space(function.getContext()) {
+  learnSizes(function);
+  bool hasCache = llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
+    return function.getArgAttr(argument.getArgNumber(), kCacheName) != nullptr;
+  });
+  if (auto found = findPast(function))
+    past = getSize(found->first, found->second);
+  else if (!hasCache)
+    past = space.constant(0);
+}
+
+/// Dimensions that one loop runs over, or one elementwise operation, are equal.
+void Elements::learnSizes(func::FuncOp function) {
+  for (Operation &op : function.getBody().front()) {
+    if (auto linalg = dyn_cast<linalg::LinalgOp>(&op)) {
+      SmallVector<Expr> loops(linalg.getNumLoops());
+      for (OpOperand &operand : op.getOpOperands()) {
+        if (!isa<RankedTensorType>(operand.get().getType()))
+          continue;
+        AffineMap map = linalg.getMatchingIndexingMap(&operand);
+        for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+          auto loop = dyn_cast<AffineDimExpr>(expr);
+          if (!loop)
+            continue;
+          Expr size = getSize(operand.get(), dim), &known = loops[loop.getPosition()];
+          if (known)
+            space.learnEqual(known, size);
+          known = size;
+        }
+      }
+      continue;
+    }
+    auto concat = dyn_cast<tensor::ConcatOp>(&op);
+    if (!concat && !OpTrait::hasElementwiseMappableTraits(&op))
+      continue;
+    for (Value operand : op.getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      auto first = dyn_cast<RankedTensorType>(op.getOperand(0).getType());
+      if (!type || !first || type.getRank() != first.getRank())
+        continue;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (!concat || dim != static_cast<int64_t>(concat.getDim()))
+          space.learnEqual(getSize(op.getOperand(0), dim), getSize(operand, dim));
+    }
+  }
+}
+
+SmallVector<Expr> Elements::getSizes(Value tensor) {
+  SmallVector<Expr> result;
+  for (int64_t dim = 0; dim < cast<RankedTensorType>(tensor.getType()).getRank(); ++dim)
+    result.push_back(getSize(tensor, dim));
+  return result;
+}
+
+Expr Elements::getSize(Value tensor, int64_t dim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(dim))
+    return space.constant(type.getDimSize(dim));
+  auto key = std::pair(tensor, dim);
+  if (auto found = sizes.find(key); found != sizes.end())
+    return space.simplify(found->second);
+  Expr size = computeSize(tensor, dim);
+  sizes[key] = size;
+  return space.simplify(size);
+}
+
+Expr Elements::computeSize(Value tensor, int64_t dim) {
+  Operation *op = tensor.getDefiningOp();
+  auto ofFoldResult = [&](OpFoldResult value) {
+    if (std::optional<int64_t> constant = getConstantIntValue(value))
+      return space.constant(*constant);
+    return getScalar(cast<Value>(value));
+  };
+  // The dimensions of a type that are dynamic have an operand each.
+  auto ofDynamicSizes = [&](ValueRange operands) {
+    return getScalar(
+        operands[cast<RankedTensorType>(tensor.getType()).getDynamicDimIndex(dim)]);
+  };
+  if (auto linalg = dyn_cast_or_null<DestinationStyleOpInterface>(op))
+    return getSize(linalg.getTiedOpOperand(cast<OpResult>(tensor))->get(), dim);
+  if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(op))
+    return ofDynamicSizes(empty.getDynamicSizes());
+  if (auto generate = dyn_cast_or_null<tensor::GenerateOp>(op))
+    return ofDynamicSizes(generate.getDynamicExtents());
+  if (auto splat = dyn_cast_or_null<tensor::SplatOp>(op))
+    return ofDynamicSizes(splat.getDynamicSizes());
+  if (auto cast = dyn_cast_or_null<tensor::CastOp>(op))
+    return getSize(cast.getSource(), dim);
+  if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op)) {
+    if (dim != static_cast<int64_t>(concat.getDim()))
+      return getSize(concat.getInputs().front(), dim);
+    Expr sum = space.constant(0);
+    for (Value input : concat.getInputs())
+      sum = sum + getSize(input, dim);
+    return sum;
+  }
+  if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op)) {
+    Expr product = space.constant(1);
+    for (int64_t source : collapse.getReassociationIndices()[dim])
+      product = product * getSize(collapse.getSrc(), source);
+    return product;
+  }
+  if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(op))
+    return ofFoldResult(expand.getMixedOutputShape()[dim]);
+  if (auto slice = dyn_cast_or_null<tensor::ExtractSliceOp>(op)) {
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    int64_t kept = -1;
+    for (auto [source, size] : llvm::enumerate(slice.getMixedSizes()))
+      if (!dropped.test(source) && ++kept == dim)
+        return ofFoldResult(size);
+  }
+  if (auto pad = dyn_cast_or_null<tensor::PadOp>(op))
+    return ofFoldResult(pad.getMixedLowPad()[dim]) + getSize(pad.getSource(), dim) +
+           ofFoldResult(pad.getMixedHighPad()[dim]);
+  if (op && OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        return getSize(operand, dim);
+  if (auto rope = dyn_cast_or_null<DenseRopeOp>(op))
+    return getSize(rope.getInput(), dim);
+  return space.addSymbol();
+}
+
+/// An integer that does not depend on the loops.
+Expr Elements::getScalar(Value value) {
+  if (auto found = scalars.find(value); found != scalars.end())
+    return found->second;
+  auto compute = [&]() -> Expr {
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 64)
+      return space.constant(constant.getSExtValue());
+    Operation *op = value.getDefiningOp();
+    if (auto dim = dyn_cast_or_null<tensor::DimOp>(op))
+      if (std::optional<int64_t> index = dim.getConstantIndex();
+          index && isa<RankedTensorType>(dim.getSource().getType()) &&
+          *index < cast<RankedTensorType>(dim.getSource().getType()).getRank())
+        return getSize(dim.getSource(), *index);
+    if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+      return getScalar(op->getOperand(0));
+    auto isFactor = [](Expr expr) { return expr.isSymbolicOrConstant(); };
+    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
+      Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
+      if (isa<arith::AddIOp>(op))
+        return lhs + rhs;
+      if (isa<arith::SubIOp>(op))
+        return lhs - rhs;
+      if (isFactor(lhs) && isFactor(rhs))
+        return lhs * rhs;
+    }
+    if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op)) {
+      // Rounded down, as sizes are not negative.
+      Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
+      auto divisor = dyn_cast<AffineConstantExpr>(rhs);
+      if (divisor && divisor.getValue() > 0 && space.isNonNegative(lhs) == true)
+        return lhs.floorDiv(rhs);
+    }
+    return space.addSymbol();
+  };
+  Expr result = space.simplify(compute());
+  scalars[value] = result;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+Element Elements::make(ElementNode node) {
+  nodes.push_back(std::move(node));
+  return &nodes.back();
+}
+
+Element Elements::number(double value) {
+  ElementNode node{ElementKind::Number};
+  node.number = value;
+  return make(node);
+}
+
+/// The elements of a constant of one dimension as an expression of their index: a line,
+/// or a line of index floordiv c or index mod c.
+static Expr matchSequence(ArrayRef<int64_t> values, Expr index) {
+  int64_t count = values.size(), step = count > 1 ? values[1] - values[0] : 0;
+  auto holds = [&](auto formula) {
+    for (int64_t i = 0; i < count; ++i)
+      if (values[i] != formula(i))
+        return false;
+    return true;
+  };
+  if (holds([&](int64_t i) { return values[0] + i * step; }))
+    return index * step + values[0];
+  int64_t run = 1;
+  while (run < count && values[run] == values[0])
+    ++run;
+  if (run > 1 && run < count) {
+    int64_t rise = values[run] - values[0];
+    if (holds([&](int64_t i) { return values[0] + i / run * rise; }))
+      return index.floorDiv(run) * rise + values[0];
+  }
+  int64_t period = 1;
+  while (period < count && values[period] != values[0])
+    ++period;
+  if (period > 1 && period < count &&
+      holds([&](int64_t i) { return values[0] + i % period * step; }))
+    return (index % period) * step + values[0];
+  return {};
+}
+
+Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
+  ElementNode node{ElementKind::Load};
+  node.tensor = tensor;
+  for (Expr index : indices)
+    node.indices.push_back(space.simplify(index));
+  DenseElementsAttr constant;
+  if (matchPattern(tensor, m_Constant(&constant))) {
+    Type type = constant.getElementType();
+    if (constant.isSplat() && isa<FloatType>(type))
+      return number(constant.getSplatValue<APFloat>().convertToDouble());
+    ElementNode integer{type.isInteger(1) ? ElementKind::NonNegative : ElementKind::Index};
+    if (constant.isSplat() && type.isIntOrIndex()) {
+      APInt value = constant.getSplatValue<APInt>();
+      // Of i1: whether -1 >= 0, or 0 >= 0.
+      integer.index = space.constant(type.isInteger(1) ? value.getBoolValue() - 1
+                                                       : value.getSExtValue());
+      return make(integer);
+    }
+    if (node.indices.size() == 1 && type.isIntOrIndex() && !type.isInteger(1)) {
+      SmallVector<int64_t> values;
+      for (const APInt &value : constant.getValues<APInt>())
+        values.push_back(value.getSExtValue());
+      if (Expr sequence = matchSequence(values, node.indices[0])) {
+        integer.index = space.simplify(sequence);
+        return make(integer);
+      }
+    }
+  }
+  // Positions count from the first token of the sequence.
+  if (auto argument = dyn_cast<BlockArgument>(tensor); argument && past) {
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    if (function && function.getArgAttr(argument.getArgNumber(), kPositionsName)) {
+      ElementNode position{ElementKind::Index};
+      position.index = space.simplify(node.indices.back() + past);
+      return make(position);
+    }
+  }
+  return make(node);
+}
+
+/// What arith does to integers that are known as expressions, or null.
+Element Elements::applyToIndices(StringRef name, ArrayRef<Element> operands,
+                                 Attribute predicate) {
+  Expr lhs = operands[0]->index, rhs = operands.size() > 1 ? operands[1]->index : Expr();
+  ElementNode node{ElementKind::Index};
+  auto divisor = rhs ? dyn_cast<AffineConstantExpr>(rhs) : AffineConstantExpr();
+  bool divides = divisor && divisor.getValue() > 0;
+  bool isFloored = divides && space.isNonNegative(lhs) == true;
+  if (name == "arith.addi")
+    node.index = lhs + rhs;
+  else if (name == "arith.subi")
+    node.index = lhs - rhs;
+  else if (name == "arith.muli" && (lhs.isSymbolicOrConstant() || rhs.isSymbolicOrConstant()))
+    node.index = rhs.isSymbolicOrConstant() ? lhs * rhs : rhs * lhs;
+  else if ((name == "arith.floordivsi" && divides) ||
+           ((name == "arith.divsi" || name == "arith.divui") && isFloored))
+    node.index = lhs.floorDiv(rhs);
+  else if ((name == "arith.remsi" || name == "arith.remui") && isFloored)
+    node.index = lhs % rhs;
+  else if (name == "arith.cmpi") {
+    node.kind = ElementKind::NonNegative;
+    switch (static_cast<arith::CmpIPredicate>(cast<IntegerAttr>(predicate).getInt())) {
+    case arith::CmpIPredicate::sge:
+      node.index = lhs - rhs;
+      break;
+    case arith::CmpIPredicate::sgt:
+      node.index = lhs - rhs - 1;
+      break;
+    case arith::CmpIPredicate::sle:
+      node.index = rhs - lhs;
+      break;
+    case arith::CmpIPredicate::slt:
+      node.index = rhs - lhs - 1;
+      break;
+    default:
+      return nullptr;
+    }
+    if (std::optional<bool> known = space.isNonNegative(node.index))
+      node.index = space.constant(*known ? 0 : -1);
+  } else {
+    return nullptr;
+  }
+  node.index = space.simplify(node.index);
+  return make(node);
+}
+
+/// The value of an operation on numbers, where it is needed to know a model's constants.
+static std::optional<double> foldNumbers(StringRef name, ArrayRef<Element> operands) {
+  SmallVector<double> values;
+  for (Element operand : operands) {
+    std::optional<double> value = operand->getNumber();
+    if (!value)
+      return std::nullopt;
+    values.push_back(*value);
+  }
+  if (name == "arith.addf")
+    return values[0] + values[1];
+  if (name == "arith.subf")
+    return values[0] - values[1];
+  if (name == "arith.mulf")
+    return values[0] * values[1];
+  if (name == "arith.divf")
+    return values[0] / values[1];
+  if (name == "arith.negf")
+    return -values[0];
+  if (name == "math.sqrt")
+    return std::sqrt(values[0]);
+  if (name == "math.rsqrt")
+    return 1 / std::sqrt(values[0]);
+  if (name == "math.powf")
+    return std::pow(values[0], values[1]);
+  if (name == "arith.sitofp")
+    return values[0];
+  return std::nullopt;
+}
+
+Element Elements::apply(StringRef name, ArrayRef<Element> operands, Attribute predicate) {
+  auto isKind = [&](ElementKind kind) {
+    return llvm::all_of(operands, [&](Element operand) { return operand->kind == kind; });
+  };
+  if (name == "arith.extf" || name == "arith.truncf")
+    return operands[0];
+  if ((name == "arith.extsi" || name == "arith.trunci" || name == "arith.extui" ||
+       name == "arith.index_cast" || name == "arith.index_castui") &&
+      isKind(ElementKind::Index))
+    return operands[0];
+  if (isKind(ElementKind::Index))
+    if (Element result = applyToIndices(name, operands, predicate))
+      return result;
+  if (std::optional<double> value = foldNumbers(name, operands))
+    return number(*value);
+  if (name == "arith.select" && operands[0]->kind == ElementKind::NonNegative)
+    if (std::optional<bool> known = space.isNonNegative(operands[0]->index))
+      return operands[*known ? 1 : 2];
+  // Neutral elements, which exports are full of.
+  auto isNumber = [&](unsigned index, double value) {
+    return operands[index]->getNumber() == value;
+  };
+  if ((name == "arith.mulf" || name == "arith.divf") && isNumber(1, 1.0))
+    return operands[0];
+  if (name == "arith.mulf" && isNumber(0, 1.0))
+    return operands[1];
+  ElementNode node{ElementKind::Apply};
+  node.name = name;
+  llvm::append_range(node.operands, operands);
+  node.predicate = predicate;
+  return make(node);
+}
+
+//===----------------------------------------------------------------------===//
+// Going back
+//===----------------------------------------------------------------------===//
+
+Element Elements::followMoves(Element element, function_ref<bool(Value)> stop) {
+  while (element->kind == ElementKind::Load && !(stop && stop(element->tensor))) {
+    Element next = expand(element);
+    if (!next || next->kind != ElementKind::Load)
+      break;
+    element = next;
+  }
+  return element;
+}
+
+Element Elements::resolve(Element element) {
+  element = followMoves(element);
+  if (element->kind != ElementKind::Load)
+    return element;
+  Element expanded = expand(element);
+  return expanded ? expanded : element;
+}
+
+Element Elements::replaceDims(Element element, const DenseMap<Expr, Expr> &replacements) {
+  auto replace = [&](Expr expr) { return space.simplify(expr.replace(replacements)); };
+  switch (element->kind) {
+  case ElementKind::Load: {
+    SmallVector<Expr> indices;
+    for (Expr index : element->indices)
+      indices.push_back(replace(index));
+    return load(element->tensor, indices);
+  }
+  case ElementKind::Number:
+  case ElementKind::Scalar:
+    return element;
+  case ElementKind::Index:
+  case ElementKind::NonNegative: {
+    ElementNode node = *element;
+    node.index = replace(node.index);
+    return make(node);
+  }
+  case ElementKind::Apply: {
+    SmallVector<Element> operands;
+    for (Element operand : element->operands)
+      operands.push_back(replaceDims(operand, replacements));
+    return apply(element->name, operands, element->predicate);
+  }
+  case ElementKind::Reduce: {
+    ElementNode node = *element;
+    for (Element &operand : node.operands)
+      operand = replaceDims(operand, replacements);
+    return make(node);
+  }
+  }
+  llvm_unreachable("unknown kind");
+}
+
+bool Elements::contains(Element element, Expr dim) {
+  auto has = [&](Expr expr) { return space.contains(expr, dim); };
+  if (element->index && has(element->index))
+    return true;
+  return llvm::any_of(element->indices, has) ||
+         llvm::any_of(element->operands, [&](Element e) { return contains(e, dim); });
+}
+
+bool Elements::areEqual(Element first, Element second) {
+  if (first == second)
+    return true;
+  auto haveSameTensor = [&] { return first->tensor == second->tensor; };
+  if (first->kind == ElementKind::Load && second->kind == ElementKind::Load &&
+      haveSameTensor())
+    return llvm::equal(first->indices, second->indices,
+                       [&](Expr a, Expr b) { return space.areEqual(a, b); });
+  // The same value may be computed twice.
+  if (first->kind == ElementKind::Load || second->kind == ElementKind::Load) {
+    Element a = resolve(first), b = resolve(second);
+    if (a->kind == ElementKind::Load && b->kind == ElementKind::Load)
+      return a->tensor == b->tensor &&
+             llvm::equal(a->indices, b->indices,
+                         [&](Expr x, Expr y) { return space.areEqual(x, y); });
+    return a->kind != ElementKind::Load && b->kind != ElementKind::Load && areEqual(a, b);
+  }
+  if (first->kind != second->kind || first->name != second->name ||
+      first->predicate != second->predicate ||
+      first->operands.size() != second->operands.size() ||
+      first->dims.size() != second->dims.size())
+    return false;
+  switch (first->kind) {
+  case ElementKind::Number:
+    return first->number == second->number;
+  case ElementKind::Scalar:
+    return haveSameTensor();
+  case ElementKind::Index:
+  case ElementKind::NonNegative:
+    return space.areEqual(first->index, second->index);
+  case ElementKind::Reduce: {
+    DenseMap<Expr, Expr> renamed;
+    for (auto [a, b] : llvm::zip(first->dims, second->dims)) {
+      if (space.getExtent(a) != space.getExtent(b))
+        return false;
+      renamed[b] = a;
+    }
+    return areEqual(first->operands[0], replaceDims(second->operands[0], renamed)) &&
+           areEqual(first->operands[1], second->operands[1]);
+  }
+  default:
+    return llvm::equal(first->operands, second->operands,
+                       [&](Element a, Element b) { return areEqual(a, b); });
+  }
+}
