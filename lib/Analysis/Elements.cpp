@@ -12,6 +12,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
+#include "llvm/Support/InterleavedRange.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -32,28 +34,46 @@ std::optional<double> ElementNode::getNumber() const {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Tokens that the caches hold before the function runs: those of the arguments that a
-/// concatenation makes longer.
-static std::optional<std::pair<Value, int64_t>> findPast(func::FuncOp function) {
-  for (BlockArgument argument : function.getArguments()) {
-    if (!function.getArgAttr(argument.getArgNumber(), kCacheName))
-      continue;
-    for (Operation *user : argument.getUsers())
-      if (auto concat = dyn_cast<tensor::ConcatOp>(user);
-          concat && concat.getInputs().front() == argument)
-        return std::pair(argument, static_cast<int64_t>(concat.getDim()));
-  }
-  return std::nullopt;
+Elements::Elements(func::FuncOp function) : space(function.getContext()) {
+  findPast(function);
+  learnSizes(function);
 }
 
-Elements::Elements(func::FuncOp function) : space(function.getContext()) {
-  learnSizes(function);
-  bool hasCache = llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
-    return function.getArgAttr(argument.getArgNumber(), kCacheName) != nullptr;
-  });
-  if (auto found = findPast(function))
-    past = getSize(found->first, found->second);
-  else if (!hasCache)
+/// Tokens that the caches hold before the function runs: those of the arguments that a
+/// concatenation makes longer, or where new ones are written into them. All caches of a
+/// function hold the same tokens.
+void Elements::findPast(func::FuncOp function) {
+  bool hasCache = false;
+  auto learn = [&](Expr tokens) {
+    if (past)
+      space.learnEqual(past, tokens);
+    else
+      past = tokens;
+  };
+  for (BlockArgument argument : function.getArguments()) {
+    if (!function.getArgAttr(argument.getArgNumber(), kCacheName) ||
+        !isa<RankedTensorType>(argument.getType()))
+      continue;
+    hasCache = true;
+    for (Operation *user : argument.getUsers()) {
+      if (auto concat = dyn_cast<tensor::ConcatOp>(user);
+          concat && concat.getInputs().front() == argument)
+        learn(getSize(argument, concat.getDim()));
+      auto insert = dyn_cast<tensor::InsertSliceOp>(user);
+      if (!insert || insert.getDest() != argument)
+        continue;
+      for (OpFoldResult offset : insert.getMixedOffsets()) {
+        auto value = dyn_cast<Value>(offset);
+        if (!value)
+          continue;
+        // It may be said by way of the first position, which is the past.
+        if (!past)
+          past = addSymbol(value);
+        learn(getScalar(value));
+      }
+    }
+  }
+  if (!hasCache)
     past = space.constant(0);
 }
 
@@ -75,6 +95,15 @@ void Elements::learnSizes(func::FuncOp function) {
             space.learnEqual(known, size);
           known = size;
         }
+      }
+      continue;
+    }
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(&op)) {
+      for (auto [dim, group] : llvm::enumerate(expand.getReassociationIndices())) {
+        Expr product = space.constant(1);
+        for (int64_t inner : group)
+          product = product * getSize(expand.getResult(), inner);
+        space.learnEqual(getSize(expand.getSrc(), dim), product);
       }
       continue;
     }
@@ -166,7 +195,25 @@ Expr Elements::computeSize(Value tensor, int64_t dim) {
         return getSize(operand, dim);
   if (auto rope = dyn_cast_or_null<DenseRopeOp>(op))
     return getSize(rope.getInput(), dim);
+  return addSymbol(tensor, dim);
+}
+
+/// An argument that holds the positions of new tokens.
+static bool isPositions(Value tensor) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  if (!argument)
+    return false;
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return function && function.getArgAttr(argument.getArgNumber(), kPositionsName);
+}
+
+Expr Elements::addSymbol(Value value, int64_t dim) {
+  origins.emplace_back(value, dim);
   return space.addSymbol();
+}
+
+std::pair<Value, int64_t> Elements::getOrigin(Expr symbol) {
+  return origins[cast<AffineSymbolExpr>(space.simplify(symbol)).getPosition()];
 }
 
 /// An integer that does not depend on the loops.
@@ -185,6 +232,9 @@ Expr Elements::getScalar(Value value) {
         return getSize(dim.getSource(), *index);
     if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
       return getScalar(op->getOperand(0));
+    if (auto extract = dyn_cast_or_null<tensor::ExtractOp>(op);
+        extract && past && isPositions(extract.getTensor()) && !extract.getIndices().empty())
+      return getScalar(extract.getIndices().back()) + past;
     auto isFactor = [](Expr expr) { return expr.isSymbolicOrConstant(); };
     if (isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
       Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
@@ -202,7 +252,7 @@ Expr Elements::getScalar(Value value) {
       if (divisor && divisor.getValue() > 0 && space.isNonNegative(lhs) == true)
         return lhs.floorDiv(rhs);
     }
-    return space.addSymbol();
+    return addSymbol(value);
   };
   Expr result = space.simplify(compute());
   scalars[value] = result;
@@ -282,13 +332,10 @@ Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
     }
   }
   // Positions count from the first token of the sequence.
-  if (auto argument = dyn_cast<BlockArgument>(tensor); argument && past) {
-    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    if (function && function.getArgAttr(argument.getArgNumber(), kPositionsName)) {
-      ElementNode position{ElementKind::Index};
-      position.index = space.simplify(node.indices.back() + past);
-      return make(position);
-    }
+  if (past && isPositions(tensor) && !node.indices.empty()) {
+    ElementNode position{ElementKind::Index};
+    position.index = space.simplify(node.indices.back() + past);
+    return make(position);
   }
   return make(node);
 }
@@ -400,6 +447,27 @@ Element Elements::apply(StringRef name, ArrayRef<Element> operands, Attribute pr
   llvm::append_range(node.operands, operands);
   node.predicate = predicate;
   return make(node);
+}
+
+void Elements::print(raw_ostream &os, Element element) {
+  if (element->kind == ElementKind::Number) {
+    os << element->number;
+    return;
+  }
+  if (element->index) {
+    os << element->index << (element->kind == ElementKind::NonNegative ? " >= 0" : "");
+    return;
+  }
+  if (element->tensor)
+    element->tensor.printAsOperand(os, OpPrintingFlags());
+  os << element->name;
+  if (!element->indices.empty())
+    os << '[' << llvm::interleaved(element->indices) << ']';
+  if (element->operands.empty())
+    return;
+  os << '(';
+  llvm::interleaveComma(element->operands, os, [&](Element e) { print(os, e); });
+  os << ')';
 }
 
 //===----------------------------------------------------------------------===//

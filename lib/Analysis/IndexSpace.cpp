@@ -10,6 +10,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace kvc;
 
@@ -183,6 +185,34 @@ bool IndexSpace::isRemainder(const Polynomial &value, const Polynomial &divisor)
   return low && *low >= 0 && high && *high >= 0;
 }
 
+/// (f x + r) floordiv (f c) is x floordiv c, and the remainder f (x mod c) + r, for r from
+/// 0 to f - 1.
+std::optional<std::pair<IndexSpace::Polynomial, IndexSpace::Polynomial>>
+IndexSpace::divideByFactor(const Polynomial &dividend, const Polynomial &divisor) const {
+  if (divisor.size() != 1 || !divisor.begin()->first.empty())
+    return std::nullopt;
+  int64_t whole = divisor.begin()->second;
+  for (const auto &[_, candidate] : dividend) {
+    int64_t factor = std::gcd(std::abs(candidate), whole);
+    if (factor == 1)
+      continue;
+    Polynomial multiple, rest;
+    for (const auto &[atoms, coefficient] : dividend) {
+      if (coefficient % factor == 0)
+        addTo(multiple, {{atoms, coefficient / factor}});
+      else
+        addTo(rest, {{atoms, coefficient}});
+    }
+    if (!rest.empty() && !isRemainder(rest, {{{}, factor}}))
+      continue;
+    auto [quotient, remainder] = divide(multiple, {{{}, whole / factor}});
+    Polynomial scaled = rest;
+    addTo(scaled, remainder, factor);
+    return std::pair(quotient, scaled);
+  }
+  return std::nullopt;
+}
+
 std::pair<IndexSpace::Polynomial, IndexSpace::Polynomial>
 IndexSpace::divide(const Polynomial &dividend, const Polynomial &divisor) const {
   Polynomial quotient, remainder;
@@ -199,6 +229,10 @@ IndexSpace::divide(const Polynomial &dividend, const Polynomial &divisor) const 
   }
   if (remainder.empty() || isRemainder(remainder, divisor))
     return {quotient, remainder};
+  if (auto factored = divideByFactor(remainder, divisor)) {
+    addTo(quotient, factored->first);
+    return {quotient, factored->second};
+  }
   Expr left = toExpr(remainder), right = toExpr(divisor);
   auto make = [&](AffineExprKind kind, Expr lhs, Expr rhs) -> Polynomial {
     Expr expr = getAffineBinaryOpExpr(kind, lhs, rhs);

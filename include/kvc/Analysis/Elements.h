@@ -40,14 +40,14 @@ enum class ElementKind {
 /// One node. Conversions between floating-point types do not show: rounding is left out.
 struct ElementNode {
   ElementKind kind;
-  mlir::Value tensor;
-  llvm::SmallVector<mlir::AffineExpr> indices;
-  mlir::AffineExpr index;
+  mlir::Value tensor = {};
+  llvm::SmallVector<mlir::AffineExpr> indices = {};
+  mlir::AffineExpr index = {};
   double number = 0;
-  llvm::StringRef name;
-  mlir::Attribute predicate; ///< Of a comparison.
-  llvm::SmallVector<Element, 3> operands;
-  llvm::SmallVector<mlir::AffineExpr> dims;
+  llvm::StringRef name = {};
+  mlir::Attribute predicate = {}; ///< Of a comparison.
+  llvm::SmallVector<Element, 3> operands = {};
+  llvm::SmallVector<mlir::AffineExpr> dims = {};
 
   bool is(llvm::StringRef op) const { return kind == ElementKind::Apply && name == op; }
   bool isReduce(llvm::StringRef op) const { return kind == ElementKind::Reduce && name == op; }
@@ -84,6 +84,14 @@ public:
   Element replaceDims(Element element, const llvm::DenseMap<Expr, Expr> &replacements);
   bool areEqual(Element first, Element second);
   bool contains(Element element, Expr dim);
+  /// For debugging.
+  void print(llvm::raw_ostream &os, Element element);
+
+  /// What a symbol is: a dimension of a tensor, or an integer, whose dimension is -1.
+  std::pair<mlir::Value, int64_t> getOrigin(Expr symbol);
+
+  /// Tokens that the caches hold before the function's own; null if it is not known.
+  Expr getPast() const { return past; }
 
   IndexSpace &getSpace() { return space; }
 
@@ -91,16 +99,19 @@ private:
   friend class Expander;
 
   Element make(ElementNode node);
+  Expr addSymbol(mlir::Value value, int64_t dim = -1);
   Expr computeSize(mlir::Value tensor, int64_t dim);
   Expr getScalar(mlir::Value value);
   Element applyToIndices(llvm::StringRef name, llvm::ArrayRef<Element> operands,
                          mlir::Attribute predicate);
+  void findPast(mlir::func::FuncOp function);
   void learnSizes(mlir::func::FuncOp function);
 
   IndexSpace space;
   std::deque<ElementNode> nodes; ///< Which stay where they are.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, Expr> sizes;
   llvm::DenseMap<mlir::Value, Expr> scalars;
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>> origins; ///< Of symbols.
   Expr past; ///< Tokens before the new ones: see kPositionsName. Null if unknown.
 };
 

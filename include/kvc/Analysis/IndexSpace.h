@@ -75,6 +75,8 @@ private:
   /// Quotient and remainder of a floored division.
   std::pair<Polynomial, Polynomial> divide(const Polynomial &dividend,
                                            const Polynomial &divisor) const;
+  std::optional<std::pair<Polynomial, Polynomial>>
+  divideByFactor(const Polynomial &dividend, const Polynomial &divisor) const;
   bool isRemainder(const Polynomial &value, const Polynomial &divisor) const;
   /// A constant that the value is never below, if one is found.
   std::optional<int64_t> getLowerBound(Polynomial value) const;

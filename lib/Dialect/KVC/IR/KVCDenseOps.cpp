@@ -129,7 +129,7 @@ LogicalResult DenseAttentionOp::verify() {
   for (unsigned term = 0; term < terms; ++term) {
     int64_t width = ShapedType::kDynamic;
     if (failed(verifyOperand("query " + Twine(term), getQueries()[term], getQueryMap(term),
-                             {Query, Width}, {Batch, KvHead, Group}, width)) ||
+                             {Width}, {Batch, KvHead, Group, Query}, width)) ||
         failed(verifyOperand("key " + Twine(term), getKeys()[term], getKeyMap(term),
                              {Key, Width}, {Batch, KvHead, Group}, width)))
       return failure();
@@ -137,8 +137,8 @@ LogicalResult DenseAttentionOp::verify() {
   int64_t width = ShapedType::kDynamic;
   if (failed(verifyOperand("value", getValue(), getValueMap(), {Key, Width},
                            {Batch, KvHead, Group}, width)) ||
-      failed(verifyOperand("result", getOutput(), getOutputMap(), {Query, Width},
-                           {Batch, KvHead, Group}, width)))
+      failed(verifyOperand("result", getOutput(), getOutputMap(), {Width},
+                           {Batch, KvHead, Group, Query}, width)))
     return failure();
   if (getMask() && failed(sizes.add("mask", typeOf(getMask()), getMaskMap(), {Key},
                                     {Batch, KvHead, Group, Query}, width)))

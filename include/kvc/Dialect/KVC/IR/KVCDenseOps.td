@@ -61,9 +61,9 @@ def KVC_DenseAttentionOp
     1. there are 1 to 64 terms, and a map for each operand and the result;
     2. maps have 6 dimensions and no symbol, as many results as their tensor's rank, and
        each result is a dimension, not used twice, or 0 where the tensor's size is 1;
-    3. queries, result: all but j, and i and w among them; keys, values: all but g and i
-       may occur, g may too, and j and w do; masks: all but w, and j among them; sinks: h
-       and g;
+    3. queries and result have all dimensions but j, of which w has to be there; keys and
+       values all but i, of which j and w have to; a mask all but w, of which j has to;
+       sinks h and g. One that is nowhere has size 1;
     4. dimensions that are static agree, w within a term, and of value and result;
     5. elements of queries, keys, values and result are of one type;
     6. score modifiers implement the score interface, no kind occurs twice, and a window

@@ -103,4 +103,32 @@ def PlanPass : Pass<"kvc-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kvc::KVCDialect"];
 }
 
+def RaiseAttentionPass : Pass<"kvc-raise-attention", "::mlir::func::FuncOp"> {
+  let summary = "find attention in a model's own code";
+  let description = [{
+    Replaces scaled dot products with softmax, as models and frameworks spell them in
+    tensor, linalg, arith and math, by `kvc.dense_attention`. What counts is what each
+    element of the result is, not by which operations: contractions of any form, heads
+    that are repeated by broadcasts, gathers or reshapes, transposes anywhere; a scale before
+    or after, a cap by tanh; masks that are added or selected, made by comparing
+    positions, which become `#kvc.causal` and `#kvc.window`, or tensors, which stay such; a softmax
+    with or without a maximum that is subtracted, in another type, with one more column
+    for sinks. Conversions between types of floating point, and so the roundings between the
+    steps, are left out.
+
+    A remark says for each tensor that begins like an attention why it is none.
+
+    ```mlir
+    // kvc-opt -kvc-raise-attention
+    %s = linalg.batch_matmul_transpose_b ins(%q, %k : ...) ...
+    ... // scale, mask, softmax
+    %o = linalg.batch_matmul ins(%p, %v : ...) ...
+    // becomes
+    %o = kvc.dense_attention terms(%q * %k) value(%v) score [#kvc.causal] ...
+    ```
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // KVC_DIALECT_KVC_TRANSFORMS_PASSES

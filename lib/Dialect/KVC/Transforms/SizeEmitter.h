@@ -1,0 +1,35 @@
+//===- SizeEmitter.h - sizes as values --------------------------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVC_LIB_DIALECT_KVC_TRANSFORMS_SIZEEMITTER_H
+#define KVC_LIB_DIALECT_KVC_TRANSFORMS_SIZEEMITTER_H
+
+#include "kvc/Analysis/Elements.h"
+
+namespace kvc {
+
+/// Emits sizes, which are expressions of symbols, before an operation.
+class SizeEmitter {
+public:
+  SizeEmitter(mlir::OpBuilder &b, Elements &elements, mlir::Operation *user)
+      : b(b), elements(elements), user(user) {}
+
+  /// The size as an attribute or an index; null if a symbol is not known yet before the
+  /// operation.
+  mlir::OpFoldResult emit(mlir::AffineExpr size);
+
+private:
+  mlir::Value emitValue(mlir::AffineExpr size);
+
+  mlir::OpBuilder &b;
+  Elements &elements;
+  mlir::Operation *user;
+};
+
+} // namespace kvc
+
+#endif // KVC_LIB_DIALECT_KVC_TRANSFORMS_SIZEEMITTER_H
