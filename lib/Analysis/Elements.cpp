@@ -60,6 +60,13 @@ void Elements::findPast(func::FuncOp function) {
           concat && concat.getInputs().front() == argument)
         learn(getSize(argument, concat.getDim()));
       auto insert = dyn_cast<tensor::InsertSliceOp>(user);
+      // Copied to where there is room for more.
+      if (insert && insert.getSource() == argument &&
+          insert.getSourceType().getRank() == insert.getDestType().getRank()) {
+        for (int64_t dim = 0; dim < insert.getSourceType().getRank(); ++dim)
+          if (!space.areEqual(getSize(argument, dim), getSize(insert.getDest(), dim)))
+            learn(getSize(argument, dim));
+      }
       if (!insert || insert.getDest() != argument)
         continue;
       for (OpFoldResult offset : insert.getMixedOffsets()) {
