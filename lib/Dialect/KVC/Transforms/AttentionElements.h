@@ -33,6 +33,8 @@ struct AttentionElements {
   std::optional<double> softcap;
   bool isCausal = false;
   std::optional<int64_t> window;
+  /// The modifiers, if they are known already, instead of cap, mask and window.
+  std::optional<llvm::SmallVector<mlir::Attribute>> score;
 
   llvm::SmallVector<Expr> outputDims; ///< One for each dimension of the result.
   Expr keyDim;
@@ -49,13 +51,15 @@ struct RaiseFailure {
 std::optional<AttentionElements> matchAttention(Elements &elements, mlir::Value tensor,
                                                 RaiseFailure &why);
 
-/// Makes the operation for an attention that takes the place of `root`, and whatever
-/// reshapes of its operands it needs, before `root`'s operation. Returns the value that
-/// replaces `root`. `stop`: tensors that operands should rather be than what those are
-/// made of.
+/// Makes the operation for an attention, and whatever reshapes of its operands it needs,
+/// before `user`. Returns the tensor of `elementType` over the output's dimensions, or null.
+/// `stop`: tensors that operands should rather be than what those are made of.
 mlir::Value buildAttention(mlir::OpBuilder &b, Elements &elements, AttentionElements attention,
-                           mlir::Value root, llvm::function_ref<bool(mlir::Value)> stop,
-                           RaiseFailure &why);
+                           mlir::Operation *user, mlir::Type elementType,
+                           llvm::function_ref<bool(mlir::Value)> stop, RaiseFailure &why);
+
+/// Replaces a tensor by another that differs in what is known of its shape.
+void replaceTensor(mlir::OpBuilder &b, mlir::Value tensor, mlir::Value replacement);
 
 } // namespace kvc
 

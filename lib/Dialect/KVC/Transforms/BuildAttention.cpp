@@ -34,10 +34,12 @@ struct Operand {
 
 class AttentionBuilder {
 public:
-  AttentionBuilder(OpBuilder &b, Elements &elements, AttentionElements &attention, Value root,
-                   function_ref<bool(Value)> stop, RaiseFailure &why)
-      : b(b), elements(elements), space(elements.getSpace()), attention(attention), root(root),
-        stop(stop), why(why), sizes(b, elements, root.getDefiningOp()) {}
+  AttentionBuilder(OpBuilder &b, Elements &elements, AttentionElements &attention,
+                   Operation *user, Type elementType, function_ref<bool(Value)> stop,
+                   RaiseFailure &why)
+      : b(b), elements(elements), space(elements.getSpace()), attention(attention),
+        loc(user->getLoc()), elementType(elementType), stop(stop), why(why),
+        sizes(b, elements, user) {}
 
   Value build();
 
@@ -62,12 +64,14 @@ private:
   /// The map of an operand, and the tensor reshaped to it.
   std::pair<Value, AffineMap> reshape(const Operand &operand, Expr width);
   AffineExpr toMapDim(Expr dim, Expr width);
+  std::optional<SmallVector<Attribute>> getScore();
 
   OpBuilder &b;
   Elements &elements;
   IndexSpace &space;
   AttentionElements &attention;
-  Value root;
+  Location loc;
+  Type elementType;
   function_ref<bool(Value)> stop;
   RaiseFailure &why;
   SizeEmitter sizes;
@@ -190,11 +194,10 @@ std::optional<Operand> AttentionBuilder::cut(Element load) {
 }
 
 bool AttentionBuilder::chooseOperands() {
-  Type element = cast<RankedTensorType>(root.getType()).getElementType();
   for (const AttentionElements::Term &term : attention.terms)
     for (Element load : {term.query, term.key})
-      candidates.push_back(collectCandidates(load, element));
-  candidates.push_back(collectCandidates(attention.value, element));
+      candidates.push_back(collectCandidates(load, elementType));
+  candidates.push_back(collectCandidates(attention.value, elementType));
   for (Element load : {attention.mask, attention.sinks})
     if (load)
       candidates.push_back(collectCandidates(load, Type()));
@@ -241,6 +244,9 @@ bool AttentionBuilder::chooseOperands() {
 /// Tells queries from query heads, among dimensions that keys lack.
 bool AttentionBuilder::assignQuery(ArrayRef<Expr> dims) {
   Expr query = attention.queryDim ? replaced(attention.queryDim) : Expr();
+  bool isKnownOne = query == space.constant(0); // of size 1
+  if (isKnownOne)
+    query = Expr();
   if (query && !isa<AffineDimExpr>(query))
     return fail("queries are a part of a dimension only");
   auto isStatic = [&](Expr dim) { return isa<AffineConstantExpr>(space.getExtent(dim)); };
@@ -250,7 +256,7 @@ bool AttentionBuilder::assignQuery(ArrayRef<Expr> dims) {
   if (past)
     queries = space.simplify(keys - past);
   auto isQuery = [&](Expr dim) { return queries ? space.getExtent(dim) == queries : !isStatic(dim); };
-  bool isOne = queries == space.constant(1) || (!queries && dims.empty());
+  bool isOne = isKnownOne || queries == space.constant(1) || (!queries && dims.empty());
   if (!query && !isOne) {
     if (llvm::count_if(dims, isQuery) == 1)
       query = *llvm::find_if(dims, isQuery);
@@ -387,19 +393,40 @@ std::pair<Value, AffineMap> AttentionBuilder::reshape(const Operand &operand, Ex
                          : sizes.emit(elements.getSize(operand.tensor, dim)));
     if (llvm::any_of(kept, [](OpFoldResult value) { return !value; }))
       return {};
-    value = tensor::ExtractSliceOp::create(b, root.getLoc(), value, offsets, kept, strides);
+    value = tensor::ExtractSliceOp::create(b, loc, value, offsets, kept, strides);
   }
   if (isCut)
     value = tensor::ExpandShapeOp::create(
-        b, root.getLoc(), RankedTensorType::get(staticShape, type.getElementType()), value,
+        b, loc, RankedTensorType::get(staticShape, type.getElementType()), value,
         groups, shape);
   return {value, AffineMap::get(DenseAttentionOp::kNumDims, 0, results, b.getContext())};
+}
+
+std::optional<SmallVector<Attribute>> AttentionBuilder::getScore() {
+  if (attention.score)
+    return attention.score;
+  SmallVector<Attribute> score;
+  if (attention.softcap)
+    score.push_back(SoftcapAttr::get(b.getContext(), APFloat(*attention.softcap)));
+  // A single query is the last token in any case.
+  bool hasQueryDim = llvm::any_of(roles, [&](auto role) {
+    return role.second == Dim::Query && space.getExtent(role.first) != space.constant(1);
+  });
+  if (attention.isCausal || !hasQueryDim)
+    score.push_back(CausalAttr::get(b.getContext()));
+  if (attention.window) {
+    if (!attention.isCausal && hasQueryDim) {
+      fail("a window without a causal mask");
+      return std::nullopt;
+    }
+    score.push_back(WindowAttr::get(b.getContext(), *attention.window));
+  }
+  return score;
 }
 
 Value AttentionBuilder::build() {
   if (!chooseOperands() || !assignRoles())
     return {};
-  Location loc = root.getLoc();
   size_t numTerms = attention.terms.size();
   SmallVector<Value> queries, keys;
   SmallVector<AffineMap> maps;
@@ -421,7 +448,6 @@ Value AttentionBuilder::build() {
     sinks = add(next++, Expr());
 
   // The result, its dimensions in the order of the root's.
-  auto rootType = cast<RankedTensorType>(root.getType());
   SmallVector<AffineExpr> results;
   SmallVector<int64_t> shape;
   SmallVector<ReassociationIndices> groups;
@@ -444,39 +470,32 @@ Value AttentionBuilder::build() {
     fail("an operand has a dimension that is none of the attention's");
     return {};
   }
-  SmallVector<Attribute> score;
-  if (attention.softcap)
-    score.push_back(SoftcapAttr::get(b.getContext(), APFloat(*attention.softcap)));
-  // A single query is the last token in any case.
-  bool hasQueryDim = llvm::any_of(roles, [&](auto role) {
-    return role.second == Dim::Query && space.getExtent(role.first) != space.constant(1);
-  });
-  if (attention.isCausal || !hasQueryDim)
-    score.push_back(CausalAttr::get(b.getContext()));
-  if (attention.window) {
-    if (!attention.isCausal && hasQueryDim) {
-      fail("a window without a causal mask");
-      return {};
-    }
-    score.push_back(WindowAttr::get(b.getContext(), *attention.window));
-  }
-  Type type = RankedTensorType::get(shape, rootType.getElementType());
+  std::optional<SmallVector<Attribute>> score = getScore();
+  if (!score)
+    return {};
+  Type type = RankedTensorType::get(shape, elementType);
   auto op = DenseAttentionOp::create(b, loc, type, queries, keys, value, mask, sinks,
-                                     b.getF32FloatAttr(attention.scale), b.getArrayAttr(score),
+                                     b.getF32FloatAttr(attention.scale), b.getArrayAttr(*score),
                                      b.getAffineMapArrayAttr(maps));
-  Value result = op.getOutput();
-  if (result.getType() == rootType)
-    return result;
-  if (shape.size() != static_cast<size_t>(rootType.getRank()))
-    result = tensor::CollapseShapeOp::create(b, loc, result, groups);
-  if (result.getType() != rootType)
-    result = tensor::CastOp::create(b, loc, rootType, result);
-  return result;
+  if (shape.size() == outputDims.size())
+    return op.getOutput();
+  return tensor::CollapseShapeOp::create(b, loc, op.getOutput(), groups);
 }
 
 Value kvc::buildAttention(OpBuilder &b, Elements &elements, AttentionElements attention,
-                          Value root, function_ref<bool(Value)> stop, RaiseFailure &why) {
+                          Operation *user, Type elementType, function_ref<bool(Value)> stop,
+                          RaiseFailure &why) {
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(root.getDefiningOp());
-  return AttentionBuilder(b, elements, attention, root, stop, why).build();
+  b.setInsertionPoint(user);
+  return AttentionBuilder(b, elements, attention, user, elementType, stop, why).build();
+}
+
+void kvc::replaceTensor(OpBuilder &b, Value tensor, Value replacement) {
+  if (replacement.getType() != tensor.getType()) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(replacement);
+    replacement =
+        tensor::CastOp::create(b, tensor.getLoc(), tensor.getType(), replacement);
+  }
+  tensor.replaceAllUsesWith(replacement);
 }

@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "AttentionElements.h"
+#include "FoldIntoAttention.h"
 
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 
@@ -28,17 +28,6 @@ struct RaiseAttentionPass final : kvc::impl::RaiseAttentionPassBase<RaiseAttenti
   void runOnOperation() override;
 };
 } // namespace
-
-/// Tensors that are returned as caches: what is cached is what keys and values are.
-static bool isCached(Value value) {
-  for (OpOperand &use : value.getUses())
-    if (auto ret = dyn_cast<func::ReturnOp>(use.getOwner())) {
-      auto function = cast<func::FuncOp>(ret->getParentOp());
-      if (function.getResultAttr(use.getOperandNumber(), kCacheName))
-        return true;
-    }
-  return false;
-}
 
 void RaiseAttentionPass::runOnOperation() {
   func::FuncOp function = getOperation();
@@ -68,9 +57,11 @@ void RaiseAttentionPass::runOnOperation() {
     RaiseFailure why;
     Value raised;
     if (std::optional<AttentionElements> attention = matchAttention(elements, root, why))
-      raised = buildAttention(b, elements, std::move(*attention), root, isCached, why);
+      raised = buildAttention(b, elements, std::move(*attention), op, type.getElementType(),
+                              isCached, why);
     if (raised) {
-      rewriter.replaceOp(op, raised);
+      replaceTensor(b, root, raised);
+      rewriter.eraseOp(op);
       remark::passed(raised.getLoc(),
                      remark::RemarkOpts::name("RaisedAttention").category(DEBUG_TYPE))
           << "attention raised";

@@ -131,4 +131,88 @@ def RaiseAttentionPass : Pass<"kvc-raise-attention", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SinkThroughCachePass : Pass<"kvc-sink-through-cache", "::mlir::ModuleOp"> {
+  let summary = "cache what takes the fewest bytes";
+  let description = [{
+    For a function f of one token, whatever its position, what is read of a cache of rows
+    f(x) is f of what would be read of a cache of rows x. So where rows are heads repeated
+    (from grouped queries), products with weights (from latent rows, as in MLA), and parts of
+    both next to each other, the pass caches what they are made of and computes them after
+    the read: `kvc-eliminate-gqa-broadcast` and `kvc-absorb-mla` then fold that into attention.
+    Caches are the results with the attribute `kvc.cache`, and the arguments of the same name
+    whose rows come before; new rows are concatenated to these. All functions of the
+    module have to make their rows in the same way; arguments that are no caches are taken to be the
+    same in all of them, in their order.
+
+    The cut is taken where it saves bytes, and the columns that each query head multiplies by
+    grow by at most a factor of `max-work`: absorbed MLA costs 3.4, caching the
+    hidden state of a model far more. Remarks say what was done, with bytes and work, and
+    what was not and why.
+
+    Source: the absorption of DeepSeek-V2 (arXiv:2405.04434), in general form.
+
+    ```mlir
+    // kvc-opt -kvc-sink-through-cache
+    %r = linalg.generic ... // 8 heads, each 4 times
+    %k = tensor.concat dim(2) %past, %r : (tensor<?x32x?x128xbf16>, tensor<?x32x1x128xbf16>) ...
+    // becomes
+    %c = tensor.concat dim(2) %past, %n : (tensor<?x8x?x128xbf16>, tensor<?x8x1x128xbf16>) ...
+    %k = linalg.generic ... // 8 heads, each 4 times
+    ```
+  }];
+  let options = [
+    Option<"maxWork", "max-work", "double", "4.0",
+           "by how much the work a cached token may grow">
+  ];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def EliminateGQABroadcastPass
+    : Pass<"kvc-eliminate-gqa-broadcast", "::mlir::func::FuncOp"> {
+  let summary = "read each KV head once for its group";
+  let description = [{
+    Folds heads that are repeated, by whatever operations and in whatever order (each head
+    several times, or all heads several times), into the maps of
+    `kvc.dense_attention`: keys and values are then those of the KV heads, and their maps
+    lack the group.
+
+    ```mlir
+    // kvc-opt -kvc-eliminate-gqa-broadcast
+    %r = linalg.generic ... // 8 heads, each 4 times
+    %o = kvc.dense_attention terms(%q * %r) ... : (tensor<?x32x?x128xbf16>, tensor<?x32x?x128xbf16>, ...
+    // becomes
+    %o = kvc.dense_attention terms(%q4 * %k) ... : (tensor<?x8x4x?x128xbf16>, tensor<?x8x?x128xbf16>, ...
+    ```
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
+  let summary = "attend to latent rows rather than to products of them";
+  let description = [{
+    Where keys or values of a `kvc.dense_attention` are products of latent rows with
+    weights that do not depend on the token, multiplies the query, and the result,
+    with the weights instead, so that the attention is over the latent rows. Keys that are
+    several such parts next to each other, as a latent one and a rotary one, become as many
+    terms. Any ranks, widths and numbers of heads; the weight may be a part of a larger one. The
+    scores are the same, so that any mask, cap or sink may be there. Functions that are not
+    linear, as norms of each head, stay before the attention.
+
+    Source: DeepSeek-V2 (arXiv:2405.04434).
+
+    ```mlir
+    // kvc-opt -kvc-absorb-mla
+    %k = linalg.generic ... // rows %c of 512 times %w, for 128 heads of 128
+    %o = kvc.dense_attention terms(%q * %k) ...
+    // becomes
+    %a = linalg.generic ... // %q times %w: 128 heads of 512
+    %o = kvc.dense_attention terms(%a * %c) ...
+    ```
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 #endif // KVC_DIALECT_KVC_TRANSFORMS_PASSES

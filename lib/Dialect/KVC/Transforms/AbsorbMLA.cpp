@@ -1,0 +1,173 @@
+//===- AbsorbMLA.cpp - products of keys and values ------------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   q . (W c) = (W^T q) . c          a key that is a product: onto the query
+//   sum p (W c) = W (sum p c)        a value that is one: onto the result
+//   q . (k | r) = q1 . k + q2 . r    parts of a width: terms
+//
+// The scores do not change, so that any mask or cap may follow.
+//===----------------------------------------------------------------------===//
+#include "ElementEmitter.h"
+#include "FoldIntoAttention.h"
+#include "TokenFunction.h"
+
+#include "kvc/Dialect/KVC/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#define DEBUG_TYPE "kvc-absorb-mla"
+
+namespace kvc {
+#define GEN_PASS_DEF_ABSORBMLAPASS
+#include "kvc/Dialect/KVC/Transforms/Passes.h.inc"
+} // namespace kvc
+
+using namespace mlir;
+using namespace kvc;
+
+using Expr = Elements::Expr;
+
+namespace {
+/// Absorbs what keys and values of one attention are made of.
+class Absorber {
+public:
+  Absorber(OpBuilder &b, Elements &elements, DenseAttentionOp op)
+      : b(b), elements(elements), space(elements.getSpace()), op(op),
+        attention(readAttention(elements, op)) {}
+
+  /// Whether there is anything to absorb.
+  bool match();
+  /// The value that replaces the result, or null.
+  Value absorb(RaiseFailure &why);
+  bool hasValue() const { return value.has_value(); }
+
+private:
+  std::optional<AttentionElements::Term> absorbKey(const AttentionElements::Term &term,
+                                                   const Segment &segment);
+  Value emit(ArrayRef<Expr> dims, ArrayRef<Expr> sumDims, ArrayRef<Element> factors) {
+    Type type = cast<RankedTensorType>(op.getOutput().getType()).getElementType();
+    return emitProduct(b, elements, op, dims, sumDims, factors, type);
+  }
+
+  OpBuilder &b;
+  Elements &elements;
+  IndexSpace &space;
+  DenseAttentionOp op;
+  AttentionElements attention;
+  SmallVector<SmallVector<Segment>> keys; ///< Of each term.
+  std::optional<Segment> value;           ///< If it is a product.
+};
+
+struct AbsorbMLAPass final : kvc::impl::AbsorbMLAPassBase<AbsorbMLAPass> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+bool Absorber::match() {
+  bool found = false;
+  for (const AttentionElements::Term &term : attention.terms) {
+    auto segments = matchTokenFunction(elements, term.key, term.width, isCached);
+    keys.push_back(segments ? std::move(*segments) : SmallVector<Segment>());
+    found |= keys.back().size() > 1 || (keys.back().size() == 1 && keys.back()[0].weight);
+  }
+  // The width of the values is the result's only.
+  for (Expr dim : attention.outputDims) {
+    if (!elements.contains(attention.value, dim) || elements.contains(attention.terms[0].query, dim))
+      continue;
+    auto segments = matchTokenFunction(elements, attention.value, dim, isCached);
+    if (segments && segments->size() == 1 && segments->front().weight)
+      value = segments->front();
+  }
+  return found || value;
+}
+
+/// The term that a segment of a key becomes.
+std::optional<AttentionElements::Term>
+Absorber::absorbKey(const AttentionElements::Term &term, const Segment &segment) {
+  // The columns of the query that meet the segment's.
+  DenseMap<Expr, Expr> columns = {{term.width, segment.column + segment.begin}};
+  Element query = elements.replaceDims(term.query, columns);
+  SmallVector<Expr> dims;
+  for (Expr index : term.query->indices)
+    if (index != term.width && isa<AffineDimExpr>(index))
+      dims.push_back(index);
+  Expr width = segment.weight ? segment.sumDim : segment.column;
+  dims.push_back(width);
+  Value absorbed;
+  if (segment.weight) {
+    // A weight of each KV head: the query has all dimensions that it has.
+    absorbed = emit(dims, {segment.column}, {query, segment.weight});
+  } else {
+    absorbed = emit(dims, {}, {query});
+  }
+  if (!absorbed)
+    return std::nullopt;
+  return AttentionElements::Term{elements.load(absorbed, dims), segment.source, width};
+}
+
+Value Absorber::absorb(RaiseFailure &why) {
+  AttentionElements absorbed = attention;
+  absorbed.terms.clear();
+  for (auto [term, segments] : llvm::zip(attention.terms, keys)) {
+    if (segments.empty() || (segments.size() == 1 && !segments[0].weight)) {
+      absorbed.terms.push_back(term);
+      continue;
+    }
+    for (const Segment &segment : segments) {
+      std::optional<AttentionElements::Term> made = absorbKey(term, segment);
+      if (!made) {
+        why.reason = "a size is not known before the attention";
+        return {};
+      }
+      absorbed.terms.push_back(*made);
+    }
+  }
+  Type element = op.getOutput().getType().getElementType();
+  if (!value)
+    return buildAttention(b, elements, absorbed, op, element, isCached, why);
+  absorbed.value = value->source;
+  for (Expr &dim : absorbed.outputDims)
+    if (dim == value->column)
+      dim = value->sumDim;
+  Value latent = buildAttention(b, elements, absorbed, op, element, isCached, why);
+  if (!latent)
+    return {};
+  Value result = emit(attention.outputDims, {value->sumDim},
+                      {elements.load(latent, absorbed.outputDims), value->weight});
+  if (!result)
+    why.reason = "a size is not known before the attention";
+  return result;
+}
+
+void AbsorbMLAPass::runOnOperation() {
+  func::FuncOp function = getOperation();
+  if (!llvm::hasSingleElement(function.getBody()))
+    return;
+  Elements elements(function);
+  OpBuilder b(function.getContext());
+  for (auto op : llvm::to_vector(function.getBody().front().getOps<DenseAttentionOp>())) {
+    Absorber absorber(b, elements, op);
+    if (!absorber.match())
+      continue;
+    RaiseFailure why;
+    Value result = absorber.absorb(why);
+    if (!result) {
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
+          << remark::reason("products stay before the attention: {0}", why.reason);
+      continue;
+    }
+    remark::passed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
+        << llvm::formatv("products absorbed of {0} key{1}{2}", op.getKeys().size(),
+                         op.getKeys().size() > 1 ? "s" : "", absorber.hasValue() ? " and the value" : "")
+               .str();
+    replaceTensor(b, op.getOutput(), result);
+    op.erase();
+  }
+}

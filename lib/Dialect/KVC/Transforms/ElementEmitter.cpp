@@ -1,0 +1,96 @@
+//===- ElementEmitter.cpp - tensors from their elements -------------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ElementEmitter.h"
+#include "SizeEmitter.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace kvc;
+
+using Expr = Elements::Expr;
+
+/// A value of one type of floating point as one of another.
+static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
+  if (from == to)
+    return value;
+  if (from < to)
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::TruncFOp::create(b, loc, type, value);
+}
+
+Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayRef<Expr> dims,
+                       ArrayRef<Expr> sumDims, ArrayRef<Element> factors, Type elementType) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(user);
+  Location loc = user->getLoc();
+  IndexSpace &space = elements.getSpace();
+  SizeEmitter sizes(b, elements, user);
+
+  // The dimensions as loops, in their order.
+  SmallVector<Expr> loops(dims);
+  llvm::append_range(loops, sumDims);
+  DenseMap<Expr, Expr> toLoop;
+  for (auto [i, dim] : llvm::enumerate(loops))
+    toLoop[dim] = b.getAffineDimExpr(i);
+  SmallVector<AffineMap> maps;
+  SmallVector<Value> inputs;
+  for (Element factor : factors) {
+    SmallVector<AffineExpr> results;
+    for (Expr index : factor->indices)
+      results.push_back(space.simplify(index).replace(toLoop));
+    maps.push_back(AffineMap::get(loops.size(), 0, results, b.getContext()));
+    inputs.push_back(factor->tensor);
+  }
+  maps.push_back(AffineMap::getMultiDimIdentityMap(loops.size(), b.getContext())
+                     .getMajorSubMap(dims.size()));
+  SmallVector<OpFoldResult> shape;
+  for (Expr dim : dims) {
+    shape.push_back(sizes.emit(space.getExtent(dim)));
+    if (!shape.back())
+      return {};
+  }
+  SmallVector<utils::IteratorType> iterators(dims.size(), utils::IteratorType::parallel);
+  iterators.append(sumDims.size(), utils::IteratorType::reduction);
+
+  Type sumType = elementType.isF64() ? elementType : Type(b.getF32Type());
+  if (sumDims.empty()) {
+    sumType = elementType;
+  }
+  Value init = tensor::EmptyOp::create(b, loc, shape, sumType);
+  if (!sumDims.empty()) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(sumType, 0.0));
+    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+  }
+  auto body = [&](OpBuilder &nested, Location at, ValueRange arguments) {
+    Value product;
+    for (Value factor : arguments.drop_back()) {
+      factor = convert(nested, at, factor, sumType);
+      product = product ? arith::MulFOp::create(nested, at, product, factor) : factor;
+    }
+    if (!sumDims.empty())
+      product = arith::AddFOp::create(nested, at, arguments.back(), product);
+    linalg::YieldOp::create(nested, at, product);
+  };
+  Value result =
+      linalg::GenericOp::create(b, loc, init.getType(), inputs, init, maps, iterators, body)
+          .getResult(0);
+  if (sumType == elementType)
+    return result;
+  Value rounded = tensor::EmptyOp::create(b, loc, shape, elementType);
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(dims.size(), b.getContext());
+  return linalg::GenericOp::create(
+             b, loc, rounded.getType(), result, rounded, {identity, identity},
+             SmallVector<utils::IteratorType>(dims.size(), utils::IteratorType::parallel),
+             [&](OpBuilder &nested, Location at, ValueRange arguments) {
+               linalg::YieldOp::create(nested, at,
+                                       convert(nested, at, arguments[0], elementType));
+             })
+      .getResult(0);
+}

@@ -1,0 +1,42 @@
+//===- TokenFunction.h - what rows of a cache are made of -------*- C++ -*-===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef KVC_LIB_DIALECT_KVC_TRANSFORMS_TOKENFUNCTION_H
+#define KVC_LIB_DIALECT_KVC_TRANSFORMS_TOKENFUNCTION_H
+
+#include "kvc/Analysis/Elements.h"
+
+namespace kvc {
+
+/// Columns of a row: elements of a source, in place or times a weight without tokens.
+struct Segment {
+  using Expr = mlir::AffineExpr;
+
+  int64_t begin;            ///< First column.
+  Expr column;              ///< From 0, over the columns of the segment.
+  Element source;           ///< A load.
+  Element weight = nullptr; ///< A load; null if the source's elements are the row's.
+  Expr sumDim;              ///< Over which source times weight is summed.
+};
+
+/// Rows of tokens as segments, one next to the other.
+///
+///   row[.., w] = source[.., w - begin]                      moved, heads repeated
+///   row[.., w] = sum over c of source[.., c] * weight[w, c] linear
+///
+/// `load`: of the rows. `column`: the dimension of their width. `stop`: tensors to take as
+/// sources rather than what they are made of.
+std::optional<llvm::SmallVector<Segment>>
+matchTokenFunction(Elements &elements, Element load, mlir::AffineExpr column,
+                   llvm::function_ref<bool(mlir::Value)> stop);
+
+/// The argument or constant that a load of a weight goes back to, or null.
+Element findWeight(Elements &elements, Element load);
+
+} // namespace kvc
+
+#endif // KVC_LIB_DIALECT_KVC_TRANSFORMS_TOKENFUNCTION_H
