@@ -4,6 +4,7 @@ Needs mlir-opt, mlir-translate and llc on PATH, and a C compiler to link.
 """
 
 import ctypes
+import json
 import pathlib
 import re
 import shutil
@@ -88,18 +89,27 @@ def without_double_expansion(text):
     The pass expand-strided-metadata of LLVM 22 crashes on such a memref.expand_shape.
     """
     pattern = (
-        r"%(\w+) = tensor\.expand_shape (%\w+) \S.* "
-        r"output_shape \[(%\w+), (%\w+), (\d+)\] : (\S+) into (\S+)"
+        r"%(\w+) = tensor\.expand_shape (%\w+) (\[\[.*\]\]) "
+        r"output_shape \[([^\]]*)\] : (\S+) into (\S+)"
     )
 
     def reshape(match):
-        name, source, first, second, last, type, result = match.groups()
-        shape = "tensor<3xindex>"
-        return (
-            f"%last_{name} = arith.constant {last} : index\n"
-            f"%shape_{name} = tensor.from_elements {first}, {second}, %last_{name} : {shape}\n"
-            f"%{name} = tensor.reshape {source}(%shape_{name}) : ({type}, {shape}) -> {result}"
-        )
+        name, source, groups, shape, type, result = match.groups()
+        sizes = [size.strip() for size in shape.split(",")]
+        dynamic = [sum(sizes[i].startswith("%") for i in group) for group in json.loads(groups)]
+        if max(dynamic) < 2:
+            return match.group()
+        lines = []
+        for i, size in enumerate(sizes):
+            if not size.startswith("%"):
+                sizes[i] = f"%size_{name}_{i}"
+                lines.append(f"{sizes[i]} = arith.constant {size} : index")
+        shape = f"tensor<{len(sizes)}xindex>"
+        return "\n".join([
+            *lines,
+            f"%shape_{name} = tensor.from_elements {', '.join(sizes)} : {shape}",
+            f"%{name} = tensor.reshape {source}(%shape_{name}) : ({type}, {shape}) -> {result}",
+        ])
 
     return re.sub(pattern, reshape, text)
 

@@ -25,6 +25,43 @@ static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
+/// Cuts a tensor where a factor takes a part of a dimension only: a loop of linalg is as long
+/// as the dimension that it runs over alone.
+static std::optional<Element> emitSlice(OpBuilder &b, Location loc, Elements &elements,
+                                        SizeEmitter &sizes, Element factor) {
+  IndexSpace &space = elements.getSpace();
+  SmallVector<Expr> indices;
+  SmallVector<OpFoldResult> offsets, kept;
+  bool isCut = false;
+  for (auto [position, index] : llvm::enumerate(factor->indices)) {
+    Expr size = elements.getSize(factor->tensor, position), offset = space.constant(0);
+    indices.push_back(index);
+    for (unsigned i = 0; i < space.getNumDims(); ++i) {
+      Expr dim = getAffineDimExpr(i, space.getContext());
+      if (!index.isFunctionOfDim(i))
+        continue;
+      std::optional<IndexSpace::Linear> linear = space.getLinear(index, dim);
+      if (!linear || linear->scale != 1 || !isa<AffineConstantExpr>(linear->rest) ||
+          (linear->rest == offset && space.areEqual(space.getExtent(dim), size)))
+        continue;
+      isCut = true;
+      offset = linear->rest;
+      size = space.getExtent(dim);
+      indices.back() = dim;
+    }
+    offsets.push_back(sizes.emit(offset));
+    kept.push_back(sizes.emit(size));
+    if (!kept.back())
+      return std::nullopt;
+  }
+  if (!isCut)
+    return factor;
+  SmallVector<OpFoldResult> strides(kept.size(), b.getIndexAttr(1));
+  Value slice =
+      tensor::ExtractSliceOp::create(b, loc, factor->tensor, offsets, kept, strides);
+  return elements.load(slice, indices);
+}
+
 Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayRef<Expr> dims,
                        ArrayRef<Expr> sumDims, ArrayRef<Element> factors, Type elementType) {
   OpBuilder::InsertionGuard guard(b);
@@ -41,12 +78,15 @@ Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayR
     toLoop[dim] = b.getAffineDimExpr(i);
   SmallVector<AffineMap> maps;
   SmallVector<Value> inputs;
-  for (Element factor : factors) {
+  for (Element whole : factors) {
+    std::optional<Element> factor = emitSlice(b, loc, elements, sizes, whole);
+    if (!factor)
+      return {};
     SmallVector<AffineExpr> results;
-    for (Expr index : factor->indices)
+    for (Expr index : (*factor)->indices)
       results.push_back(space.simplify(index).replace(toLoop));
     maps.push_back(AffineMap::get(loops.size(), 0, results, b.getContext()));
-    inputs.push_back(factor->tensor);
+    inputs.push_back((*factor)->tensor);
   }
   maps.push_back(AffineMap::getMultiDimIdentityMap(loops.size(), b.getContext())
                      .getMajorSubMap(dims.size()));

@@ -506,6 +506,10 @@ FunctionRewriter::emitSource(StringAttr key, const Rows &rows, const Segment &se
     BlockArgument past = function.getBody().front().addArgument(
         RankedTensorType::get(shape, element), rows.update.whole.getLoc());
     arguments.emplace_back(name, past);
+    // The past has as many batch entries as what is added.
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (dim != read.axis)
+        space.learnEqual(elements.getSize(added, dim), elements.getSize(past, dim));
     b.setInsertionPoint(user);
     read.whole =
         tensor::ConcatOp::create(b, user->getLoc(), read.axis, ValueRange{past, added});

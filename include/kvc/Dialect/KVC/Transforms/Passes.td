@@ -215,4 +215,16 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def DecomposeDensePass : Pass<"kvc-decompose-dense", "::mlir::func::FuncOp"> {
+  let summary = "say attention on plain tensors in linalg";
+  let description = [{
+    Replaces `kvc.dense_attention` and `kvc.dense_rope` by what they mean, in linalg, arith
+    and math: for programs whose caches stay tensors, and to compare others with. There is a
+    matrix of scores, in f32 or f64.
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // KVC_DIALECT_KVC_TRANSFORMS_PASSES
