@@ -324,8 +324,8 @@ Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
     if (constant.isSplat() && type.isIntOrIndex()) {
       APInt value = constant.getSplatValue<APInt>();
       // Of i1: whether -1 >= 0, or 0 >= 0.
-      integer.index = space.constant(type.isInteger(1) ? value.getBoolValue() - 1
-                                                       : value.getSExtValue());
+      integer.index =
+          space.constant(type.isInteger(1) ? value.getBoolValue() - 1 : value.getSExtValue());
       return make(integer);
     }
     if (node.indices.size() == 1 && type.isIntOrIndex() && !type.isInteger(1)) {
@@ -545,17 +545,16 @@ bool Elements::areEqual(Element first, Element second) {
   if (first == second)
     return true;
   auto haveSameTensor = [&] { return first->tensor == second->tensor; };
-  if (first->kind == ElementKind::Load && second->kind == ElementKind::Load &&
-      haveSameTensor())
+  if (first->kind == ElementKind::Load && second->kind == ElementKind::Load && haveSameTensor())
     return llvm::equal(first->indices, second->indices,
                        [&](Expr a, Expr b) { return space.areEqual(a, b); });
   // The same value may be computed twice.
   if (first->kind == ElementKind::Load || second->kind == ElementKind::Load) {
     Element a = resolve(first), b = resolve(second);
     if (a->kind == ElementKind::Load && b->kind == ElementKind::Load)
-      return a->tensor == b->tensor &&
-             llvm::equal(a->indices, b->indices,
-                         [&](Expr x, Expr y) { return space.areEqual(x, y); });
+      return a->tensor == b->tensor && llvm::equal(a->indices, b->indices, [&](Expr x, Expr y) {
+               return space.areEqual(x, y);
+             });
     return a->kind != ElementKind::Load && b->kind != ElementKind::Load && areEqual(a, b);
   }
   if (first->kind != second->kind || first->name != second->name ||

@@ -196,8 +196,8 @@ Element Expander::expandGather(tensor::GatherOp op) {
   int64_t batchRank = op.getIndicesType().getRank() - 1;
   SmallVector<Expr> source, batch(indices.begin(), indices.begin() + batchRank);
   ArrayRef<int64_t> gathered = op.getGatherDims();
-  bool isReduced = op.getResultType().getRank() ==
-                   batchRank + op.getSourceType().getRank() - static_cast<int64_t>(gathered.size());
+  int64_t kept = op.getSourceType().getRank() - static_cast<int64_t>(gathered.size());
+  bool isReduced = op.getResultType().getRank() == batchRank + kept;
   int64_t next = batchRank;
   for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
     const auto *found = llvm::find(gathered, dim);
@@ -255,7 +255,8 @@ Element Expander::evaluateOnce(Value value) {
     return isNonNegative(
         space.constant(cast<IntegerAttr>(constant).getValue().getBoolValue() - 1));
   if (op && op->getNumResults() == 1 && op->getNumRegions() == 0 &&
-      isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->getNumOperands() > 0) {
+      isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+      op->getNumOperands() > 0) {
     SmallVector<Element> operands;
     for (Value operand : op->getOperands())
       operands.push_back(evaluate(operand));
@@ -351,9 +352,9 @@ Element Expander::expandLinalg(linalg::LinalgOp op) {
   unsigned position = combiner->getOperand(0) == running ? 0 : 1;
   if (combiner->getOperand(position) != running)
     return nullptr;
-  static constexpr StringLiteral kCombiners[] = {"arith.addf", "arith.mulf", "arith.maximumf",
-                                                 "arith.maxnumf", "arith.minimumf",
-                                                 "arith.minnumf"};
+  static constexpr StringLiteral kCombiners[] = {"arith.addf",     "arith.mulf",
+                                                 "arith.maximumf", "arith.maxnumf",
+                                                 "arith.minimumf", "arith.minnumf"};
   if (!llvm::is_contained(kCombiners, combiner->getName().getStringRef()))
     return nullptr;
   ElementNode node{ElementKind::Reduce};

@@ -12,6 +12,9 @@
 using namespace mlir;
 
 void kvc::registerKVCPipelines() {
+  PassPipelineRegistration<OptimizeCachePipelineOptions>(
+      "kvc-optimize-cache-pipeline", "a model's own code to attention over the smallest cache",
+      buildOptimizeCachePipeline);
   PassPipelineRegistration<CPUPipelineOptions>(
       "kvc-to-cpu-pipeline", "kvc to optimised CPU kernels in the LLVM dialect",
       buildKVCToCPUPipeline);

@@ -41,9 +41,7 @@ public:
 
   /// The canonical form; expressions that are found to be equal have the same.
   Expr simplify(Expr expr) const;
-  bool areEqual(Expr first, Expr second) const {
-    return simplify(first) == simplify(second);
-  }
+  bool areEqual(Expr first, Expr second) const { return simplify(first) == simplify(second); }
   /// Whether the expression is at least 0 for all values of its dimensions (true), below 0
   /// for all (false), or neither is known.
   std::optional<bool> isNonNegative(Expr expr) const;

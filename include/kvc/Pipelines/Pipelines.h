@@ -32,6 +32,14 @@ struct CPUPipelineOptions : mlir::PassPipelineOptions<CPUPipelineOptions> {
                                   llvm::cl::init("")};
 };
 
+/// How caches shrink.
+struct OptimizeCachePipelineOptions
+    : mlir::PassPipelineOptions<OptimizeCachePipelineOptions> {
+  Option<double> maxWork{*this, "max-work",
+                         llvm::cl::desc("by how much the work a cached token may grow"),
+                         llvm::cl::init(4.0)};
+};
+
 struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineOptions> {
   Option<std::string> precision{*this, "precision", llvm::cl::desc("f32 or f64"),
                                 llvm::cl::init("f32")};
@@ -73,6 +81,10 @@ struct GPUPipelineOptions : DevicePipelineOptions<GPUPipelineOptions> {
                                   llvm::cl::desc("prefix of the query function"),
                                   llvm::cl::init("")};
 };
+
+/// From a model's own code to attention over the fewest bytes a token: see docs/Caches.md.
+void buildOptimizeCachePipeline(mlir::OpPassManager &pm,
+                                const OptimizeCachePipelineOptions &options);
 
 /// kvc -> LLVM dialect: optimised CPU kernels and a program's entry points.
 void buildKVCToCPUPipeline(mlir::OpPassManager &pm, const CPUPipelineOptions &options);

@@ -48,9 +48,9 @@ public:
 
 private:
   DenseAttentionOp op;
-  int64_t sizes[DenseAttentionOp::kNumDims] = {
-      ShapedType::kDynamic, ShapedType::kDynamic, ShapedType::kDynamic,
-      ShapedType::kDynamic, ShapedType::kDynamic, ShapedType::kDynamic};
+  int64_t sizes[DenseAttentionOp::kNumDims] = {ShapedType::kDynamic, ShapedType::kDynamic,
+                                               ShapedType::kDynamic, ShapedType::kDynamic,
+                                               ShapedType::kDynamic, ShapedType::kDynamic};
 };
 } // namespace
 
@@ -118,8 +118,9 @@ LogicalResult DenseAttentionOp::verify() {
   auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
   RankedTensorType output = typeOf(getOutput());
   Type element = output.getElementType();
-  auto verifyOperand = [&](const Twine &what, Value value, AffineMap map, ArrayRef<Dim> required,
-                           ArrayRef<Dim> allowed, int64_t &width) -> LogicalResult {
+  auto verifyOperand = [&](const Twine &what, Value value, AffineMap map,
+                           ArrayRef<Dim> required, ArrayRef<Dim> allowed,
+                           int64_t &width) -> LogicalResult {
     // dense_attention_c5
     if (typeOf(value).getElementType() != element)
       return emitOpError("expected ")
@@ -143,8 +144,8 @@ LogicalResult DenseAttentionOp::verify() {
   if (getMask() && failed(sizes.add("mask", typeOf(getMask()), getMaskMap(), {Key},
                                     {Batch, KvHead, Group, Query}, width)))
     return failure();
-  if (getSinks() && failed(sizes.add("sinks", typeOf(getSinks()), getSinksMap(), {},
-                                     {KvHead, Group}, width)))
+  if (getSinks() &&
+      failed(sizes.add("sinks", typeOf(getSinks()), getSinksMap(), {}, {KvHead, Group}, width)))
     return failure();
   // dense_attention_c6, dense_attention_c7
   return verifyScore(*this, getScore(), getScaleAttr());

@@ -79,7 +79,8 @@ bool Absorber::match() {
   }
   // The width of the values is the result's only.
   for (Expr dim : attention.outputDims) {
-    if (!elements.contains(attention.value, dim) || elements.contains(attention.terms[0].query, dim))
+    if (!elements.contains(attention.value, dim) ||
+        elements.contains(attention.terms[0].query, dim))
       continue;
     auto segments = matchTokenFunction(elements, attention.value, dim, isCached);
     if (segments && segments->size() == 1 && segments->front().weight)
@@ -89,8 +90,8 @@ bool Absorber::match() {
 }
 
 /// The term that a segment of a key becomes.
-std::optional<AttentionElements::Term>
-Absorber::absorbKey(const AttentionElements::Term &term, const Segment &segment) {
+std::optional<AttentionElements::Term> Absorber::absorbKey(const AttentionElements::Term &term,
+                                                           const Segment &segment) {
   // The columns of the query that meet the segment's.
   DenseMap<Expr, Expr> columns = {{term.width, segment.column + segment.begin}};
   Element query = elements.replaceDims(term.query, columns);
@@ -165,7 +166,8 @@ void AbsorbMLAPass::runOnOperation() {
     }
     remark::passed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
         << llvm::formatv("products absorbed of {0} key{1}{2}", op.getKeys().size(),
-                         op.getKeys().size() > 1 ? "s" : "", absorber.hasValue() ? " and the value" : "")
+                         op.getKeys().size() > 1 ? "s" : "",
+                         absorber.hasValue() ? " and the value" : "")
                .str();
     replaceTensor(b, op.getOutput(), result);
     op.erase();

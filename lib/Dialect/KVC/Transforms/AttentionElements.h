@@ -38,7 +38,7 @@ struct AttentionElements {
 
   llvm::SmallVector<Expr> outputDims; ///< One for each dimension of the result.
   Expr keyDim;
-  Expr keys; ///< As many of keyDim's as queries may see, if the mask tells; else null.
+  Expr keys;     ///< As many of keyDim's as queries may see, if the mask tells; else null.
   Expr queryDim; ///< One of the result's, if the mask tells; else null.
 };
 

@@ -255,7 +255,9 @@ bool AttentionBuilder::assignQuery(ArrayRef<Expr> dims) {
   Expr past = elements.getPast(), queries;
   if (past)
     queries = space.simplify(keys - past);
-  auto isQuery = [&](Expr dim) { return queries ? space.getExtent(dim) == queries : !isStatic(dim); };
+  auto isQuery = [&](Expr dim) {
+    return queries ? space.getExtent(dim) == queries : !isStatic(dim);
+  };
   bool isOne = isKnownOne || queries == space.constant(1) || (!queries && dims.empty());
   if (!query && !isOne) {
     if (llvm::count_if(dims, isQuery) == 1)
@@ -397,8 +399,8 @@ std::pair<Value, AffineMap> AttentionBuilder::reshape(const Operand &operand, Ex
   }
   if (isCut)
     value = tensor::ExpandShapeOp::create(
-        b, loc, RankedTensorType::get(staticShape, type.getElementType()), value,
-        groups, shape);
+        b, loc, RankedTensorType::get(staticShape, type.getElementType()), value, groups,
+        shape);
   return {value, AffineMap::get(DenseAttentionOp::kNumDims, 0, results, b.getContext())};
 }
 
@@ -494,8 +496,7 @@ void kvc::replaceTensor(OpBuilder &b, Value tensor, Value replacement) {
   if (replacement.getType() != tensor.getType()) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(replacement);
-    replacement =
-        tensor::CastOp::create(b, tensor.getLoc(), tensor.getType(), replacement);
+    replacement = tensor::CastOp::create(b, tensor.getLoc(), tensor.getType(), replacement);
   }
   tensor.replaceAllUsesWith(replacement);
 }

@@ -9,6 +9,8 @@
 // The meaning of kvc.dense_attention and kvc.dense_rope, step by step, for programs
 // whose caches stay tensors. There is a matrix of scores.
 //===----------------------------------------------------------------------===//
+#include "ElementEmitter.h"
+
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -30,16 +32,6 @@ using namespace kvc;
 
 using Dim = DenseAttentionOp::Dim;
 using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
-
-/// A value of one type of floating point as one of another.
-static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
-  if (value.getType() == type)
-    return value;
-  if (from < to)
-    return arith::ExtFOp::create(b, loc, type, value);
-  return arith::TruncFOp::create(b, loc, type, value);
-}
 
 //===----------------------------------------------------------------------===//
 // Attention
@@ -66,9 +58,11 @@ private:
   }
   /// Emits a linalg.generic over all dimensions in `maps`, the last of which is the
   /// result's; `init` fills it first, or is the tensor itself.
-  Value emit(ArrayRef<Value> inputs, ArrayRef<AffineMap> maps, Value init, Type type, Body body);
+  Value emit(ArrayRef<Value> inputs, ArrayRef<AffineMap> maps, Value init, Type type,
+             Body body);
   Value emitScores();
-  Value modify(OpBuilder &nested, Location at, Value score, Value mask, function_ref<Value(Dim)> index);
+  Value modify(OpBuilder &nested, Location at, Value score, Value mask,
+               function_ref<Value(Dim)> index);
   OpFoldResult sizeOf(unsigned dim, OpFoldResult width) {
     return dim == Dim::Width ? width : sizes[dim];
   }
@@ -149,11 +143,11 @@ Value AttentionDecomposer::emit(ArrayRef<Value> inputs, ArrayRef<AffineMap> maps
     if (init)
       output = linalg::FillOp::create(b, loc, init, output).getResult(0);
   }
-  return linalg::GenericOp::create(b, loc, output.getType(), inputs, output, loopMaps, iterators,
-                                   [&](OpBuilder &nested, Location at, ValueRange arguments) {
-                                     linalg::YieldOp::create(nested, at,
-                                                             body(nested, at, arguments));
-                                   })
+  return linalg::GenericOp::create(
+             b, loc, output.getType(), inputs, output, loopMaps, iterators,
+             [&](OpBuilder &nested, Location at, ValueRange arguments) {
+               linalg::YieldOp::create(nested, at, body(nested, at, arguments));
+             })
       .getResult(0);
 }
 
@@ -184,7 +178,7 @@ Value AttentionDecomposer::modify(OpBuilder &nested, Location at, Value score, V
   for (ScoreModifierInterface modifier : op.getModifiers())
     score = modifier.emitScore(nested, at, score, point, {tanh, exp2});
   if (mask && !mask.getType().isInteger(1))
-    score = arith::AddFOp::create(nested, at, score, convert(nested, at, mask, sumType));
+    score = arith::AddFOp::create(nested, at, score, convertFloat(nested, at, mask, sumType));
   if (mask && mask.getType().isInteger(1))
     score = arith::SelectOp::create(nested, at, mask, score, none);
   for (ScoreModifierInterface modifier : op.getModifiers())
@@ -201,9 +195,9 @@ Value AttentionDecomposer::emitScores() {
     scores = emit({op.getQueries()[term], op.getKeys()[term]},
                   {op.getQueryMap(term), op.getKeyMap(term), scoreMap}, scores, sumType,
                   [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-                    Value product =
-                        arith::MulFOp::create(nested, at, convert(nested, at, x[0], sumType),
-                                              convert(nested, at, x[1], sumType));
+                    Value product = arith::MulFOp::create(
+                        nested, at, convertFloat(nested, at, x[0], sumType),
+                        convertFloat(nested, at, x[1], sumType));
                     return arith::AddFOp::create(nested, at, x[2], product);
                   });
   SmallVector<Value> inputs = {scores};
@@ -243,14 +237,14 @@ Value AttentionDecomposer::decompose() {
     max = emit({max, op.getSinks()}, {rowMap, op.getSinksMap(), rowMap}, Value(), sumType,
                [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
                  return arith::MaxNumFOp::create(nested, at, x[0],
-                                                 convert(nested, at, x[1], sumType));
+                                                 convertFloat(nested, at, x[1], sumType));
                });
   // One that can be subtracted.
   Value none = constant(-INFINITY), zero = constant(0.0), one = constant(1.0);
   max = emit({max}, {rowMap, rowMap}, Value(), sumType,
              [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-               Value isNone = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, x[0],
-                                                    none);
+               Value isNone =
+                   arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, x[0], none);
                return arith::SelectOp::create(nested, at, isNone, zero, x[0]);
              });
   auto exponential = [&](OpBuilder &nested, Location at, Value x, Value shift) -> Value {
@@ -267,27 +261,27 @@ Value AttentionDecomposer::decompose() {
   if (op.getSinks())
     sum = emit({sum, max, op.getSinks()}, {rowMap, rowMap, op.getSinksMap(), rowMap}, Value(),
                sumType, [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-                 Value sink = convert(nested, at, x[2], sumType);
+                 Value sink = convertFloat(nested, at, x[2], sumType);
                  return arith::AddFOp::create(nested, at, x[0],
                                               exponential(nested, at, sink, x[1]));
                });
-  Value total = emit({weights, op.getValue()}, {scoreMap, op.getValueMap(), sumMap}, zero, sumType,
-                     [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
-                       // What is not kept counts for nothing, whatever its value.
-                       Value product = arith::MulFOp::create(
-                           nested, at, x[0], convert(nested, at, x[1], sumType));
-                       Value isKept = arith::CmpFOp::create(
-                           nested, at, arith::CmpFPredicate::OGT, x[0], zero);
-                       Value term = arith::SelectOp::create(nested, at, isKept, product, zero);
-                       return arith::AddFOp::create(nested, at, x[2], term);
-                     });
+  Value total = emit(
+      {weights, op.getValue()}, {scoreMap, op.getValueMap(), sumMap}, zero, sumType,
+      [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
+        // What is not kept counts for nothing, whatever its value.
+        Value product =
+            arith::MulFOp::create(nested, at, x[0], convertFloat(nested, at, x[1], sumType));
+        Value isKept = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OGT, x[0], zero);
+        Value term = arith::SelectOp::create(nested, at, isKept, product, zero);
+        return arith::AddFOp::create(nested, at, x[2], term);
+      });
   Value result = emit({total, sum}, {sumMap, rowMap, op.getOutputMap()}, Value(), element,
                       [&](OpBuilder &nested, Location at, ValueRange x) -> Value {
                         Value isEmpty = arith::CmpFOp::create(
                             nested, at, arith::CmpFPredicate::OEQ, x[1], zero);
                         Value divisor = arith::SelectOp::create(nested, at, isEmpty, one, x[1]);
                         Value quotient = arith::DivFOp::create(nested, at, x[0], divisor);
-                        return convert(nested, at, quotient, element);
+                        return convertFloat(nested, at, quotient, element);
                       });
   if (result.getType() != op.getOutput().getType())
     result = tensor::CastOp::create(b, loc, op.getOutput().getType(), result);
@@ -301,14 +295,15 @@ Value AttentionDecomposer::decompose() {
 /// The frequency of pair `pair`.
 static Value emitFrequency(OpBuilder &b, Location loc, DenseRopeOp op, Value pair, Type type) {
   if (op.getFrequencies())
-    return convert(b, loc, tensor::ExtractOp::create(b, loc, op.getFrequencies(), pair), type);
+    return convertFloat(b, loc, tensor::ExtractOp::create(b, loc, op.getFrequencies(), pair),
+                        type);
   // theta ^ (-2 p / width), by exp2.
   double factor = -2.0 * std::log2(op.getTheta()->convertToDouble()) / op.getRotaryWidth();
   Value index = arith::IndexCastOp::create(b, loc, b.getI64Type(), pair);
   Value wide = arith::SIToFPOp::create(b, loc, b.getF64Type(), index);
   Value scaled = arith::MulFOp::create(
       b, loc, wide, arith::ConstantOp::create(b, loc, b.getF64FloatAttr(factor)));
-  return convert(b, loc, math::Exp2Op::create(b, loc, scaled), type);
+  return convertFloat(b, loc, math::Exp2Op::create(b, loc, scaled), type);
 }
 
 static Value decomposeRope(OpBuilder &b, DenseRopeOp op) {
@@ -317,8 +312,8 @@ static Value decomposeRope(OpBuilder &b, DenseRopeOp op) {
   int64_t rank = type.getRank(), rotary = op.getRotaryWidth();
   bool isHalf = op.getStyle() == RopeStyle::Half;
   Type element = type.getElementType(), wide = b.getF64Type();
-  Value output = tensor::EmptyOp::create(
-      b, loc, tensor::getMixedSizes(b, loc, op.getInput()), element);
+  Value output =
+      tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getInput()), element);
   AffineMap identity = AffineMap::getMultiDimIdentityMap(rank, b.getContext());
   auto body = [&](OpBuilder &n, Location at, ValueRange x) {
     auto constant = [&](int64_t value) -> Value {
@@ -328,8 +323,8 @@ static Value decomposeRope(OpBuilder &b, DenseRopeOp op) {
     for (int64_t dim = 0; dim < rank; ++dim)
       indices.push_back(linalg::IndexOp::create(n, at, dim));
     Value column = indices.back();
-    Value isRotated = arith::CmpIOp::create(n, at, arith::CmpIPredicate::ult, column,
-                                            constant(rotary));
+    Value isRotated =
+        arith::CmpIOp::create(n, at, arith::CmpIPredicate::ult, column, constant(rotary));
     // Where nothing is rotated, any pair will do.
     Value safe = arith::SelectOp::create(n, at, isRotated, column, constant(0));
     Value pair, isSecond, partner;
@@ -356,11 +351,11 @@ static Value decomposeRope(OpBuilder &b, DenseRopeOp op) {
     Value cos = math::CosOp::create(n, at, angle), sin = math::SinOp::create(n, at, angle);
     indices.back() = partner;
     Value other = tensor::ExtractOp::create(n, at, op.getInput(), indices);
-    Value turned = arith::MulFOp::create(n, at, convert(n, at, other, wide), sin);
-    turned = arith::SelectOp::create(n, at, isSecond, turned,
-                                     arith::NegFOp::create(n, at, turned));
-    Value kept = arith::MulFOp::create(n, at, convert(n, at, x[0], wide), cos);
-    Value rotated = convert(n, at, arith::AddFOp::create(n, at, kept, turned), element);
+    Value turned = arith::MulFOp::create(n, at, convertFloat(n, at, other, wide), sin);
+    turned =
+        arith::SelectOp::create(n, at, isSecond, turned, arith::NegFOp::create(n, at, turned));
+    Value kept = arith::MulFOp::create(n, at, convertFloat(n, at, x[0], wide), cos);
+    Value rotated = convertFloat(n, at, arith::AddFOp::create(n, at, kept, turned), element);
     Value result = arith::SelectOp::create(n, at, isRotated, rotated, x[0]);
     linalg::YieldOp::create(n, at, result);
   };

@@ -15,10 +15,9 @@ using namespace kvc;
 
 using Expr = Elements::Expr;
 
-/// A value of one type of floating point as one of another.
-static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
+Value kvc::convertFloat(OpBuilder &b, Location loc, Value value, Type type) {
   unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
-  if (from == to)
+  if (value.getType() == type)
     return value;
   if (from < to)
     return arith::ExtFOp::create(b, loc, type, value);
@@ -57,8 +56,7 @@ static std::optional<Element> emitSlice(OpBuilder &b, Location loc, Elements &el
   if (!isCut)
     return factor;
   SmallVector<OpFoldResult> strides(kept.size(), b.getIndexAttr(1));
-  Value slice =
-      tensor::ExtractSliceOp::create(b, loc, factor->tensor, offsets, kept, strides);
+  Value slice = tensor::ExtractSliceOp::create(b, loc, factor->tensor, offsets, kept, strides);
   return elements.load(slice, indices);
 }
 
@@ -100,9 +98,8 @@ Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayR
   iterators.append(sumDims.size(), utils::IteratorType::reduction);
 
   Type sumType = elementType.isF64() ? elementType : Type(b.getF32Type());
-  if (sumDims.empty()) {
+  if (sumDims.empty())
     sumType = elementType;
-  }
   Value init = tensor::EmptyOp::create(b, loc, shape, sumType);
   if (!sumDims.empty()) {
     Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(sumType, 0.0));
@@ -111,7 +108,7 @@ Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayR
   auto body = [&](OpBuilder &nested, Location at, ValueRange arguments) {
     Value product;
     for (Value factor : arguments.drop_back()) {
-      factor = convert(nested, at, factor, sumType);
+      factor = convertFloat(nested, at, factor, sumType);
       product = product ? arith::MulFOp::create(nested, at, product, factor) : factor;
     }
     if (!sumDims.empty())
@@ -130,7 +127,7 @@ Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayR
              SmallVector<utils::IteratorType>(dims.size(), utils::IteratorType::parallel),
              [&](OpBuilder &nested, Location at, ValueRange arguments) {
                linalg::YieldOp::create(nested, at,
-                                       convert(nested, at, arguments[0], elementType));
+                                       convertFloat(nested, at, arguments[0], elementType));
              })
       .getResult(0);
 }

@@ -12,6 +12,10 @@
 
 namespace kvc {
 
+/// A value of one type of floating point as one of another.
+mlir::Value convertFloat(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
+                         mlir::Type type);
+
 /// Emits, before `user`, the tensor of `type` with one dimension for each of `dims`, whose
 /// elements are the products of `factors`, which are loads, summed over `sumDims`: in f32, or
 /// in f64 if the elements are f64, and rounded once. One factor and no sum is a copy. Null if a

@@ -58,7 +58,9 @@ AttentionElements kvc::readAttention(Elements &elements, DenseAttentionOp op) {
   for (auto [position, expr] : llvm::enumerate(op.getOutputMap().getResults())) {
     // One of size 1 may be there that no operand has.
     auto dim = dyn_cast<AffineDimExpr>(expr);
-    Expr known = !dim ? Expr() : dim.getPosition() == Dim::Width ? width : dims[dim.getPosition()];
+    Expr known = !dim                              ? Expr()
+                 : dim.getPosition() == Dim::Width ? width
+                                                   : dims[dim.getPosition()];
     if (!known)
       known = space.addDim(elements.getSize(op.getOutput(), position));
     result.outputDims.push_back(known);

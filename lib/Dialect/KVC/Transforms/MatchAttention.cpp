@@ -347,9 +347,8 @@ std::optional<AttentionMatcher::Score> AttentionMatcher::matchScore(Element elem
         return score;
       }
       Element none = elements.number(-INFINITY), keep = elements.number(0);
-      score->masks.push_back(elements.apply("arith.select", {e->operands[0],
-                                                             i == 1 ? keep : none,
-                                                             i == 1 ? none : keep}));
+      score->masks.push_back(elements.apply(
+          "arith.select", {e->operands[0], i == 1 ? keep : none, i == 1 ? none : keep}));
       return score;
     }
   }
@@ -373,8 +372,7 @@ Element AttentionMatcher::resolveAll(Element element) {
 
 void AttentionMatcher::addConditions(Element element, SmallVectorImpl<Element> &conditions) {
   if (element->kind == ElementKind::NonNegative) {
-    if (!space.isNonNegative(element->index) &&
-        llvm::none_of(conditions, [&](Element known) {
+    if (!space.isNonNegative(element->index) && llvm::none_of(conditions, [&](Element known) {
           return space.areEqual(known->index, element->index);
         }))
       conditions.push_back(element);

@@ -54,19 +54,19 @@ struct Update {
 
 /// Rows that may be cached instead.
 struct Source {
-  std::string name;        ///< Of the cache that they become.
-  int64_t bytes = 0;       ///< A token.
+  std::string name;                  ///< Of the cache that they become.
+  int64_t bytes = 0;                 ///< A token.
   llvm::SetVector<StringRef> caches; ///< Which are made of it.
 };
 
 /// What a cache is made of in one function.
 struct Rows {
   Update update;
-  StringRef cache; ///< Its name.
+  StringRef cache;        ///< Its name.
   SmallVector<Expr> dims; ///< Of the rows.
   SmallVector<Segment> segments;
-  SmallVector<StringAttr> sources;  ///< Key of each segment's source.
-  int64_t width;                    ///< The dimension of their columns.
+  SmallVector<StringAttr> sources; ///< Key of each segment's source.
+  int64_t width;                   ///< The dimension of their columns.
 };
 
 /// One function while it is looked at and changed.
@@ -82,8 +82,8 @@ struct Cache {
   Cache(StringRef name, Location loc) : name(name), loc(loc) {}
 
   std::string name;
-  int64_t axis = -1;  ///< The dimension of tokens.
-  int64_t bytes = 0;  ///< A token.
+  int64_t axis = -1;              ///< The dimension of tokens.
+  int64_t bytes = 0;              ///< A token.
   int64_t work = 0, sunkWork = 0; ///< Columns that a query head multiplies by.
   Location loc;
   std::string signature; ///< Of its segments.
@@ -115,8 +115,7 @@ private:
   llvm::StringSet<> sunk;
 };
 
-struct SinkThroughCachePass final
-    : kvc::impl::SinkThroughCachePassBase<SinkThroughCachePass> {
+struct SinkThroughCachePass final : kvc::impl::SinkThroughCachePassBase<SinkThroughCachePass> {
   using Base::Base;
   void runOnOperation() override;
 };
@@ -151,8 +150,7 @@ void CacheSinker::collect(func::FuncOp function) {
     if (name.empty())
       continue;
     Value whole = ret.getOperand(result);
-    Cache &cache = caches.insert({name, Cache(name, whole.getLoc())})
-                       .first->second;
+    Cache &cache = caches.insert({name, Cache(name, whole.getLoc())}).first->second;
     Update update{function, std::nullopt, result, whole, whole};
     for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
       if (getCacheName(function.getArgAttr(argument, kCacheName)) == name) {
@@ -182,8 +180,8 @@ void CacheSinker::collect(func::FuncOp function) {
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument) {
     StringRef name = getCacheName(function.getArgAttr(argument, kCacheName));
     if (!name.empty() && !state->caches.contains(name))
-      caches.insert({name, Cache(name, function.getLoc())})
-          .first->second.problem = "a function reads it and does not return it";
+      caches.insert({name, Cache(name, function.getLoc())}).first->second.problem =
+          "a function reads it and does not return it";
   }
   if (!state->caches.empty())
     states.push_back(std::move(state));
@@ -203,8 +201,8 @@ static DenseMap<Expr, Expr> numberDims(MLIRContext *context, const Rows &rows,
 }
 
 /// The key of a segment's source: that of the first segment with the same one.
-StringAttr CacheSinker::findSource(FunctionState &state, StringRef cache,
-                                            const Rows &rows, const Segment &segment) {
+StringAttr CacheSinker::findSource(FunctionState &state, StringRef cache, const Rows &rows,
+                                   const Segment &segment) {
   auto print = [&](const Rows &ofRows, const Segment &of) {
     DenseMap<Expr, Expr> numbers = numberDims(getContext(), ofRows, of);
     if (of.sumDim)
@@ -228,7 +226,7 @@ StringAttr CacheSinker::findSource(FunctionState &state, StringRef cache,
 
 /// The text that says what a segment is, in terms that hold for all functions.
 std::string CacheSinker::describe(FunctionState &state, const Rows &rows,
-                                           const Segment &segment, StringRef source) {
+                                  const Segment &segment, StringRef source) {
   IndexSpace &space = state.elements.getSpace();
   DenseMap<Expr, Expr> numbers = numberDims(getContext(), rows, segment);
   std::string text;
@@ -398,8 +396,7 @@ void CacheSinker::decide() {
     nameSources(component);
     for (StringRef member : component)
       sunk.insert(member);
-    remark::passed(first.loc,
-                   remark::RemarkOpts::name("SunkThroughCache").category(DEBUG_TYPE))
+    remark::passed(first.loc, remark::RemarkOpts::name("SunkThroughCache").category(DEBUG_TYPE))
         << llvm::formatv("{0} bytes a token instead of {1} for cache{2} '{3}', {4:f1} times "
                          "the work a cached token",
                          sunkBytes, bytes, component.size() > 1 ? "s" : "",

@@ -126,7 +126,8 @@ bool TokenFunctionMatcher::matchLinear(Element sum, int64_t begin, Expr column) 
     if (!weight || !elements.contains(weight, sum->dims[0]))
       continue;
     if (llvm::any_of(rows, [&](Expr row) {
-          return elements.contains(weight, row) && !isa<AffineConstantExpr>(space.getExtent(row));
+          return elements.contains(weight, row) &&
+                 !isa<AffineConstantExpr>(space.getExtent(row));
         }))
       continue;
     Element source = findSource(product->operands[1 - i], Expr(), sum->dims[0]);
@@ -169,9 +170,9 @@ bool TokenFunctionMatcher::match(Element element, int64_t begin, Expr column) {
   return true;
 }
 
-std::optional<SmallVector<Segment>>
-kvc::matchTokenFunction(Elements &elements, Element load, Expr column,
-                        function_ref<bool(Value)> stop) {
+std::optional<SmallVector<Segment>> kvc::matchTokenFunction(Elements &elements, Element load,
+                                                            Expr column,
+                                                            function_ref<bool(Value)> stop) {
   TokenFunctionMatcher matcher(elements, load, column, stop);
   if (!matcher.match(load, 0, column))
     return std::nullopt;

@@ -1,0 +1,37 @@
+//===- OptimizeCache.cpp - from a model's code to the best cache ----------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVC/Transforms/Passes.h"
+#include "kvc/Pipelines/Pipelines.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace kvc;
+
+/// After it attention is kvc.dense_attention. What is computed twice would be two things.
+static void addRaising(OpPassManager &pm) {
+  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
+}
+
+/// After it caches hold the fewest bytes, and attention reads nothing else of them.
+static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
+  SinkThroughCachePassOptions sink;
+  sink.maxWork = options.maxWork;
+  pm.addPass(createSinkThroughCachePass(sink));
+  pm.addNestedPass<func::FuncOp>(createEliminateGQABroadcastPass());
+  pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass());
+}
+
+void kvc::buildOptimizeCachePipeline(OpPassManager &pm,
+                                     const OptimizeCachePipelineOptions &options) {
+  addRaising(pm);
+  addSinking(pm, options);
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
