@@ -6,15 +6,15 @@
 #q = affine_map<(b, h, g, i, j, w) -> (b, h, i, w)>
 #k = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
 
-// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3, d5)>
-// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d4, d5)>
-// CHECK-DAG: #[[TILED:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d1, d3, d5)>
+// CHECK-DAG: #[[$Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3, d5)>
+// CHECK-DAG: #[[$K:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d4, d5)>
+// CHECK-DAG: #[[$TILED:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d1, d3, d5)>
 
 // Each head four times, one after the other: the query heads of a KV head lie side by side.
 // CHECK-LABEL: func.func @interleaved
 // CHECK-SAME:    %[[Q0:.*]]: tensor<2x8x5x16xf32>, %[[K0:.*]]: tensor<2x2x7x16xf32>, %[[V0:.*]]: tensor<2x2x7x16xf32>
 // CHECK:         %[[QUERY:.*]] = tensor.expand_shape %[[Q0]] {{\[\[}}0], [1, 2], [3], [4]] output_shape [2, 2, 4, 5, 16]
-// CHECK:         %[[OUT:.*]] = kvc.dense_attention terms(%[[QUERY]] * %[[K0]]) value(%[[V0]]) score [#kvc.causal] maps [#[[Q]], #[[K]], #[[K]], #[[Q]]]
+// CHECK:         %[[OUT:.*]] = kvc.dense_attention terms(%[[QUERY]] * %[[K0]]) value(%[[V0]]) score [#kvc.causal] maps [#[[$Q]], #[[$K]], #[[$K]], #[[$Q]]]
 // CHECK:         tensor.collapse_shape %[[OUT]] {{\[\[}}0], [1, 2], [3], [4]]
 func.func @interleaved(%q: tensor<2x8x5x16xf32>, %k: tensor<2x2x7x16xf32>, %v: tensor<2x2x7x16xf32>)
     -> tensor<2x8x5x16xf32> {
@@ -43,7 +43,7 @@ func.func @interleaved(%q: tensor<2x8x5x16xf32>, %k: tensor<2x2x7x16xf32>, %v: t
 // CHECK-LABEL: func.func @tiled
 // CHECK-SAME:    %[[Q0:.*]]: tensor<2x8x5x16xf32>, %[[K0:.*]]: tensor<2x2x7x16xf32>, %[[V0:.*]]: tensor<2x2x7x16xf32>
 // CHECK:         %[[QUERY:.*]] = tensor.expand_shape %[[Q0]] {{\[\[}}0], [1, 2], [3], [4]] output_shape [2, 4, 2, 5, 16]
-// CHECK:         kvc.dense_attention terms(%[[QUERY]] * %[[K0]]) value(%[[V0]]) score [#kvc.causal] maps [#[[TILED]], #[[K]], #[[K]], #[[TILED]]]
+// CHECK:         kvc.dense_attention terms(%[[QUERY]] * %[[K0]]) value(%[[V0]]) score [#kvc.causal] maps [#[[$TILED]], #[[$K]], #[[$K]], #[[$TILED]]]
 func.func @tiled(%q: tensor<2x8x5x16xf32>, %k: tensor<2x2x7x16xf32>, %v: tensor<2x2x7x16xf32>)
     -> tensor<2x8x5x16xf32> {
   %rk = tensor.concat dim(1) %k, %k, %k, %k : (tensor<2x2x7x16xf32>, tensor<2x2x7x16xf32>,
