@@ -17,18 +17,16 @@ from corpus.small import SIZES, small
 from corpus.upstream import Module
 
 
-PASSES = (
-    "-cse", "-kvc-raise-attention", "-kvc-sink-through-cache", "-kvc-eliminate-gqa-broadcast",
-    "-kvc-absorb-mla", "-kvc-decompose-dense", "-canonicalize", "-cse",
-)  # fmt: skip
-
 #: The scale of an attention is f32.
 OPTIMISED_BOUNDS = {**BOUNDS, "f64": 1e-7}
 
 
-def optimise(text):
-    """Returns the module as kvc-opt leaves it."""
-    command = ["kvc-opt", "-", *PASSES]
+def optimise(text, decompose=True):
+    """Returns the module as kvc-opt leaves it, in linalg if `decompose`."""
+    passes = ["kvc-optimize-cache-pipeline"]
+    if decompose:
+        passes.append("func.func(kvc-decompose-dense,canonicalize,cse)")
+    command = ["kvc-opt", "-", f"-pass-pipeline=builtin.module({','.join(passes)})"]
     optimised = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     if optimised.returncode:
         sys.exit(optimised.stderr)
