@@ -104,6 +104,11 @@ struct KernelParameter {
   static KernelParameter result(int64_t number);
   static KernelParameter component(llvm::StringRef name);
 
+  bool operator==(const KernelParameter &other) const {
+    return value == other.value && number == other.number && name == other.name &&
+           op == other.op;
+  }
+
   std::string print() const;
   /// The entry that `text` spells, to which its names refer.
   static std::optional<KernelParameter> parse(llvm::StringRef text);
@@ -146,7 +151,9 @@ struct KernelDescription {
   bool deterministic = false;
 };
 
-void setKernelDescription(mlir::LLVM::LLVMFuncOp kernel, const KernelDescription &description);
+/// Sets the attributes of a kernel but for its threads and shared memory, which an
+/// operation of another dialect may have of its own.
+void setKernelDescription(mlir::Operation *kernel, const KernelDescription &description);
 
 /// Creates an empty kernel for operation `op` with the attributes and the parameters of
 /// `description`, whose pointers are to `addressSpace`, and moves `b` into it.

@@ -34,8 +34,8 @@ StringRef kvc::stringifyKernelKind(KernelKind kind) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-void kvc::setKernelDescription(LLVM::LLVMFuncOp kernel, const KernelDescription &description) {
-  Builder b(kernel.getContext());
+void kvc::setKernelDescription(Operation *kernel, const KernelDescription &description) {
+  Builder b(kernel->getContext());
   auto setNumber = [&](StringRef name, int32_t number) {
     kernel->setAttr(name, b.getI32IntegerAttr(number));
   };
@@ -46,8 +46,6 @@ void kvc::setKernelDescription(LLVM::LLVMFuncOp kernel, const KernelDescription 
     if (phase == description.phase)
       kernel->setAttr("kvc.phase", b.getStringAttr(name));
   kernel->setAttr("kvc.grid", b.getDenseI32ArrayAttr(description.grid));
-  setNumber("kvc.threads", description.threads);
-  setNumber("kvc.shared_bytes", description.sharedBytes);
   SmallVector<Attribute> parameters;
   for (const KernelParameter &parameter : description.parameters)
     parameters.push_back(b.getStringAttr(parameter.print()));
@@ -77,6 +75,8 @@ LLVM::LLVMFuncOp kvc::createKernel(OpBuilder &b, Operation *op, StringRef name,
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   b.getDenseI32ArrayAttr(description.threads));
   setKernelDescription(kernel, description);
+  kernel->setAttr("kvc.threads", b.getI32IntegerAttr(description.threads));
+  kernel->setAttr("kvc.shared_bytes", b.getI32IntegerAttr(description.sharedBytes));
   b.setInsertionPointToStart(kernel.addEntryBlock(b));
   return kernel;
 }

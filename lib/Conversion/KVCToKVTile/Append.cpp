@@ -75,8 +75,8 @@ static void emitCopyRow(RowKernel &kernel, Value from, Value to, Appended &appen
 static void emitAppendComponent(RowKernel &kernel, Appended &appended) {
   KernelBuilder &k = kernel.k;
   KernelArguments &arguments = kernel.arguments;
-  kernel.forEntries(arguments.get("batch num_tokens"), [&](Value token) {
-    Value slots = arguments.get("batch slots");
+  kernel.forEntries(arguments.get(KernelValue::NumTokens), [&](Value token) {
+    Value slots = arguments.get(KernelValue::Slots);
     Value slot = k.loadInvariant(k.i64Type(), k.element(slots, token, 8), 8);
     // Slot -1 is ignored.
     k.guarded(k.compare(Predicate::sge, slot, k.i64(0)), [&] {
@@ -91,7 +91,7 @@ static void emitAppendComponent(RowKernel &kernel, Appended &appended) {
   });
 }
 
-void kvc::emitAppendKernel(OpBuilder &b, StringRef name, const KernelOrigin &origin,
+void kvc::emitAppendKernel(OpBuilder &b, StringRef name, const KernelDescription &origin,
                            AppendOp op) {
   CacheType cache = op.getCache().getType();
   SmallVector<Appended> all;
@@ -103,18 +103,18 @@ void kvc::emitAppendKernel(OpBuilder &b, StringRef name, const KernelOrigin &ori
     columns = std::max(columns, all.back().columns());
   }
   RowKernel kernel(b, op, columns);
-  kernel.signature.add("batch slots");
-  kernel.signature.add("batch num_tokens");
+  kernel.arguments.add(KernelValue::Slots);
+  kernel.arguments.add(KernelValue::NumTokens);
   for (Appended &appended : all) {
     if (appended.rope)
-      addRotation(kernel.signature, appended.rope);
+      addRotation(kernel.arguments, appended.rope);
     else
-      kernel.signature.addTensor(appended.value);
-    kernel.signature.addComponent(appended.component);
+      kernel.arguments.addTensor(appended.value);
+    kernel.arguments.addComponent(appended.component);
   }
 
   OpBuilder::InsertionGuard guard(b);
-  kernel.begin(name, origin, "append", heads, all.size());
+  kernel.begin(name, origin, KernelKind::Append, heads, all.size());
   KernelBuilder &k = kernel.k;
   Value which = k.blockIdZ();
   for (auto [index, appended] : llvm::enumerate(all)) {

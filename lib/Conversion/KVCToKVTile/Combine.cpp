@@ -32,13 +32,14 @@ public:
       : op(op), shape(shape), tokens(shape.stream.getQueryTokens()),
         kernel(b, op, shape.valueWidth / kColumns), k(kernel.k) {}
 
-  void emit(StringRef name, StringRef phase, const KernelOrigin &origin);
+  void emit(StringRef name, const KernelDescription &origin);
 
 private:
   /// Row of this head of query token `token` of an entry's part, counted over all parts.
   Value partRow(const MergeEntryValues &entry, Value part, Value token);
   Value loadStats(Value row) {
-    return k.load(k.pairType(), k.element(kernel.arguments.get("parts stats"), row, 8), 8);
+    Value stats = kernel.arguments.get(KernelValue::PartsStats);
+    return k.load(k.pairType(), k.element(stats, row, 8), 8);
   }
   void emitRow(const MergeEntryValues &entry, Value token);
   /// Puts together kColumns neighbouring columns, the `index`th of these.
@@ -69,7 +70,7 @@ void CombineKernel::emitColumns(const MergeEntryValues &entry, Value token, Valu
         Value row = partRow(entry, part, token), stats = loadStats(row);
         Value factor = k.exp2(k.subF(k.first(stats), reference));
         Value offset = k.add(k.mul(row, shape.valueWidth), k.toI64(column));
-        Value address = k.element(kernel.arguments.get("parts output"), offset, 4);
+        Value address = k.element(kernel.arguments.get(KernelValue::PartsOutput), offset, 4);
         SmallVector<Value> sums = {k.second(stats)};
         llvm::append_range(sums, k.fromVector(k.load(columnsType, address, 4 * kColumns)));
         for (auto [sum, total] : llvm::zip(sums, carried))
@@ -100,35 +101,35 @@ void CombineKernel::emitRow(const MergeEntryValues &entry, Value token) {
                     [&](Value index) { emitColumns(entry, token, index, max, sink); });
 }
 
-void CombineKernel::emit(StringRef name, StringRef phase, const KernelOrigin &origin) {
-  KernelSignature &signature = kernel.signature;
+void CombineKernel::emit(StringRef name, const KernelDescription &origin) {
+  KernelArguments &arguments = kernel.arguments;
   int64_t bytes = getElementTypeOrSelf(op.getOutput()).getIntOrFloatBitWidth() / 8;
-  signature.addTensor(op.getOutput(), kColumns * bytes);
+  arguments.addTensor(op.getOutput(), kColumns * bytes);
   if (op.getLse())
-    signature.addTensor(op.getLse());
+    arguments.addTensor(op.getLse());
   if (op.getSinks())
-    signature.addTensor(op.getSinks());
-  for (StringRef parameter : {"list merges", "list counts", "parts output", "parts stats"})
-    signature.add(parameter);
+    arguments.addTensor(op.getSinks());
+  for (KernelValue parameter : {KernelValue::ListMerges, KernelValue::ListCounts,
+                                KernelValue::PartsOutput, KernelValue::PartsStats})
+    arguments.add(parameter);
 
   OpBuilder::InsertionGuard guard(k.b);
   int64_t tokenBlocks = std::min(tokens, kMaxTokenBlocks);
-  KernelOp created = kernel.begin(name, origin, "combine", shape.queryHeads, tokenBlocks);
-  created->setAttr("kvc.phase", k.b.getStringAttr(phase));
+  KernelOp created =
+      kernel.begin(name, origin, KernelKind::Combine, shape.queryHeads, tokenBlocks);
   created.setMaxRegisters(kMaxRegisters);
-  KernelArguments &arguments = kernel.arguments;
-  Value counts = arguments.get("list counts");
+  Value counts = arguments.get(KernelValue::ListCounts);
   Value merges = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, merges)), 4);
   kernel.forEntries(merges, [&](Value index) {
-    MergeEntryValues entry = emitLoadMergeEntry(k.b, k.loc, arguments.get("list merges"), index);
+    MergeEntryValues entry =
+        emitLoadMergeEntry(k.b, k.loc, arguments.get(KernelValue::ListMerges), index);
     k.forRange(k.blockIdZ(), entry.queryCount, k.i32(tokenBlocks),
                [&](Value token) { emitRow(entry, token); });
   });
   kernel.end();
 }
 
-void kvc::emitCombineKernel(OpBuilder &b, StringRef name, StringRef phase,
-                            const KernelOrigin &origin, AttentionOp op,
-                            const KernelShape &shape) {
-  CombineKernel(b, op, shape).emit(name, phase, origin);
+void kvc::emitCombineKernel(OpBuilder &b, StringRef name, const KernelDescription &origin,
+                            AttentionOp op, const KernelShape &shape) {
+  CombineKernel(b, op, shape).emit(name, origin);
 }

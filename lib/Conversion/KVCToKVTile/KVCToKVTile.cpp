@@ -134,32 +134,19 @@ static LogicalResult checkFunction(func::FuncOp function) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// What the kernel of the work list has to know of the attention's.
-static KernelDescription describeList(const KernelOrigin &origin, StringRef phase,
-                                      AttentionOp op, const KernelShape &shape) {
-  KernelDescription description;
-  description.function = origin.function;
-  description.op = origin.op;
-  description.phase = phase == "decode" ? KernelPhase::Decode : KernelPhase::Prefill;
-  description.split = cast<GPUScheduleAttr>(op.getScheduleAttr()).getSplit();
-  description.queryTokens = shape.stream.getQueryTokens();
-  description.deterministic = op.getDeterministic();
-  return description;
-}
-
 /// Emits the kernels of an attention: for each phase the list, the items, and the parts
 /// put together.
-static void emitAttentionKernels(OpBuilder &b, StringRef prefix, const KernelOrigin &origin,
+static void emitAttentionKernels(OpBuilder &b, StringRef prefix, KernelDescription origin,
                                  AttentionOp op) {
   auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
-  for (auto [phase, stream] :
-       {std::pair<StringRef, GPUStreamAttr>{"decode", schedule.getDecode()},
-        std::pair<StringRef, GPUStreamAttr>{"prefill", schedule.getPrefill()}}) {
-    KernelShape shape(op, stream);
-    std::string name = (prefix + "_" + phase).str();
-    emitWorkListKernel(b, op, name + "_worklist", describeList(origin, phase, op, shape));
-    emitStreamKernel(b, name, phase, origin, op, shape);
-    emitCombineKernel(b, name + "_combine", phase, origin, op, shape);
+  for (KernelPhase phase : {KernelPhase::Decode, KernelPhase::Prefill}) {
+    bool isDecode = phase == KernelPhase::Decode;
+    KernelShape shape(op, isDecode ? schedule.getDecode() : schedule.getPrefill());
+    std::string name = (prefix + (isDecode ? "_decode" : "_prefill")).str();
+    origin.phase = phase;
+    emitWorkListKernel(b, op, name + "_worklist", describeAttention(origin, op, shape));
+    emitStreamKernel(b, name, origin, op, shape);
+    emitCombineKernel(b, name + "_combine", origin, op, shape);
   }
 }
 
@@ -173,7 +160,9 @@ static void emitKernels(OpBuilder &b, func::FuncOp function) {
     return (name + "_" + what + (count == 0 ? Twine() : "_" + Twine(count))).str();
   };
   for (auto [index, op] : llvm::enumerate(function.getBody().front())) {
-    KernelOrigin origin{name, static_cast<int32_t>(index)};
+    KernelDescription origin;
+    origin.function = name;
+    origin.op = index;
     if (auto attention = dyn_cast<AttentionOp>(op))
       emitAttentionKernels(b, nameOf("attention"), origin, attention);
     else if (auto append = dyn_cast<AppendOp>(op))

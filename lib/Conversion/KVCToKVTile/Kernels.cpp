@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
 
+#include "kvc/Conversion/KernelBuilder.h"
+
 using namespace mlir;
 using namespace kvc::kvtile;
 
@@ -15,102 +17,89 @@ namespace kvc {
 /// Registers a thread may have.
 static constexpr int32_t kMaxRegisters = 255;
 
-void KernelSignature::add(std::string name, Type type, int32_t alignment) {
-  indices[name] = names.size();
-  names.push_back(std::move(name));
+void KernelArguments::add(const KernelParameter &parameter, Type type, int32_t alignment) {
+  if (llvm::is_contained(parameters, parameter)) // a tensor may be an operand twice
+    return;
+  parameters.push_back(parameter);
   types.push_back(type);
   alignments.push_back(alignment);
 }
 
-void KernelSignature::add(StringRef name) {
-  MLIRContext *context = op->getContext();
-  Type type = LLVM::LLVMPointerType::get(context, 1);
-  if (name == "batch page_stride" || name == "rows")
-    type = IntegerType::get(context, 64);
-  else if (llvm::is_contained({"batch num_tokens", "batch num_sequences", "batch max_kv_len",
-                               "list target"},
-                              name))
-    type = IntegerType::get(context, 32);
-  add(name.str(), type, 0);
+void KernelArguments::add(KernelValue value) {
+  add(value, getParameterTypes(value, op, kGlobalSpace)->front(), 0);
 }
 
-std::string KernelSignature::nameOf(Operation *owner, Value tensor) const {
-  std::string prefix;
+KernelParameter KernelArguments::parameterOf(Operation *owner, Value tensor) const {
+  auto found = llvm::find_if(owner->getOpOperands(),
+                             [&](OpOperand &operand) { return operand.get() == tensor; });
+  KernelParameter parameter =
+      found != owner->getOpOperands().end()
+          ? KernelParameter::operand(found->getOperandNumber())
+          : KernelParameter::result(cast<OpResult>(tensor).getResultNumber());
   if (owner != op)
-    prefix = "op " + std::to_string(std::distance(owner->getBlock()->begin(),
-                                                  owner->getIterator())) + " ";
-  for (OpOperand &operand : owner->getOpOperands())
-    if (operand.get() == tensor)
-      return prefix + "operand " + std::to_string(operand.getOperandNumber());
-  return prefix + "result " + std::to_string(cast<OpResult>(tensor).getResultNumber());
+    parameter.op = std::distance(owner->getBlock()->begin(), owner->getIterator());
+  return parameter;
 }
 
-void KernelSignature::addTensorOf(Operation *owner, Value tensor, int32_t alignment) {
+void KernelArguments::addTensorOf(Operation *owner, Value tensor, int32_t alignment) {
   auto type = cast<RankedTensorType>(tensor.getType());
   MLIRContext *context = op->getContext();
   Type element = type.getElementType();
-  std::string name = nameOf(owner, tensor);
-  if (indices.count(name)) // a tensor may be an operand twice
-    return;
+  KernelParameter parameter = parameterOf(owner, tensor);
   if (type.getRank() == 1)
-    return add(name, HeadsType::get(context, type.getDimSize(0), element), alignment);
+    return add(parameter, HeadsType::get(context, type.getDimSize(0), element), alignment);
   int64_t width = type.getRank() == 3 ? type.getDimSize(2) : 0;
-  add(name, RowsType::get(context, type.getDimSize(1), width, element), alignment);
+  add(parameter, RowsType::get(context, type.getDimSize(1), width, element), alignment);
 }
 
-void KernelSignature::addComponent(ComponentAttr component, int32_t alignment) {
+void KernelArguments::addComponent(ComponentAttr component, int32_t alignment) {
   auto cache = cast<CacheType>(op->getOperand(0).getType());
-  add(("component " + component.getName().getValue()).str(),
+  add(KernelParameter::component(component.getName().getValue()),
       PagesType::get(op->getContext(), cache.getPageSize(), component.getHeads(),
                      component.getWidth(), component.getElementType()),
       alignment);
 }
 
-Value KernelArguments::get(StringRef name) const {
-  auto found = signature->indices.find(name);
-  assert(found != signature->indices.end() && "the signature has every parameter");
-  return values[found->second];
+Value KernelArguments::find(const KernelParameter &parameter) const {
+  auto found = llvm::find(parameters, parameter);
+  assert(found != parameters.end() && "every parameter was added");
+  return values[found - parameters.begin()];
 }
 
 Value KernelArguments::tensorOf(Operation *owner, Value tensor) const {
-  return get(signature->nameOf(owner, tensor));
+  return find(parameterOf(owner, tensor));
 }
 
 Value KernelArguments::component(ComponentAttr component) const {
-  return get(("component " + component.getName().getValue()).str());
+  return find(KernelParameter::component(component.getName().getValue()));
 }
 
-KernelOp createKernel(OpBuilder &b, Location loc, StringRef name, const KernelOrigin &origin,
-                      StringRef kind, ArrayRef<int32_t> grid, int64_t threads,
-                      int64_t sharedBytes, const KernelSignature &signature,
+KernelOp createKernel(OpBuilder &b, Location loc, StringRef name, KernelDescription description,
                       KernelArguments &arguments) {
-  auto kernel = KernelOp::create(b, loc, b.getStringAttr(name),
-                                 TypeAttr::get(b.getFunctionType(signature.types, {})),
-                                 StringAttr(), ArrayAttr(), ArrayAttr(),
-                                 b.getI32IntegerAttr(threads), b.getI32IntegerAttr(sharedBytes),
-                                 b.getI32IntegerAttr(kMaxRegisters));
-  kernel->setAttr("kvc.function", b.getStringAttr(origin.function));
-  kernel->setAttr("kvc.op", b.getI32IntegerAttr(origin.op));
-  kernel->setAttr("kvc.kind", b.getStringAttr(kind));
-  kernel->setAttr("kvc.grid", b.getDenseI32ArrayAttr(grid));
-  SmallVector<StringRef> names(signature.names.begin(), signature.names.end());
-  kernel->setAttr("kvc.parameters", b.getStrArrayAttr(names));
-  kernel->setAttr("kvc.alignments", b.getDenseI32ArrayAttr(signature.alignments));
-  Block *body = b.createBlock(&kernel.getBody(), {}, signature.types,
-                              SmallVector<Location>(signature.types.size(), loc));
-  arguments = KernelArguments(signature, body->getArguments());
+  ArrayRef<Type> types = arguments.types;
+  auto kernel = KernelOp::create(
+      b, loc, b.getStringAttr(name), TypeAttr::get(b.getFunctionType(types, {})), StringAttr(),
+      ArrayAttr(), ArrayAttr(), b.getI32IntegerAttr(description.threads),
+      b.getI32IntegerAttr(description.sharedBytes), b.getI32IntegerAttr(kMaxRegisters));
+  description.parameters = arguments.parameters;
+  description.alignments = arguments.alignments;
+  setKernelDescription(kernel, description);
+  Block *body =
+      b.createBlock(&kernel.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  arguments.values = body->getArguments();
   return kernel;
 }
 
-void setPartAttributes(KernelOp kernel, AttentionOp op, const KernelShape &shape) {
-  Builder b(op.getContext());
-  auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
-  kernel->setAttr("kvc.split", b.getI32IntegerAttr(schedule.getSplit()));
-  kernel->setAttr("kvc.query_tokens", b.getI32IntegerAttr(shape.stream.getQueryTokens()));
-  kernel->setAttr("kvc.query_heads", b.getI32IntegerAttr(shape.queryHeads));
-  kernel->setAttr("kvc.width", b.getI32IntegerAttr(shape.valueWidth));
-  if (op.getDeterministic())
-    kernel->setAttr("kvc.deterministic", b.getUnitAttr());
+KernelDescription describeAttention(const KernelDescription &origin, AttentionOp op,
+                                    const KernelShape &shape) {
+  KernelDescription description = origin;
+  description.kind = KernelKind::Attention;
+  description.split = cast<GPUScheduleAttr>(op.getScheduleAttr()).getSplit();
+  description.queryTokens = shape.stream.getQueryTokens();
+  description.queryHeads = shape.queryHeads;
+  description.width = shape.valueWidth;
+  description.deterministic = op.getDeterministic();
+  return description;
 }
 
 } // namespace kvc

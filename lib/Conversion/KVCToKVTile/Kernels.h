@@ -10,80 +10,67 @@
 
 #include "KernelShape.h"
 
-#include "llvm/ADT/StringMap.h"
+#include "kvc/Conversion/KernelABI.h"
 
 namespace kvc {
 
-/// Where a kernel comes from.
-struct KernelOrigin {
-  llvm::StringRef function;
-  int32_t op; ///< Index of the operation in the function.
-};
-
-/// The parameters of a kernel, named as KernelABI.h says.
-class KernelSignature {
-public:
-  explicit KernelSignature(mlir::Operation *op) : op(op) {}
-
-  /// `alignment`: bytes that data and strides are a multiple of; 0: an element.
-  void add(llvm::StringRef name);
-  void addTensor(mlir::Value tensor, int32_t alignment = 0) {
-    addTensorOf(op, tensor, alignment);
-  }
-  /// A tensor of `owner`, which may be another operation of the block, whose work this
-  /// kernel does too.
-  void addTensorOf(mlir::Operation *owner, mlir::Value tensor, int32_t alignment = 0);
-  void addComponent(ComponentAttr component, int32_t alignment = 0);
-
-  llvm::SmallVector<std::string> names;
-  llvm::SmallVector<mlir::Type> types;
-  llvm::SmallVector<int32_t> alignments;
-
-private:
-  friend class KernelArguments;
-  mlir::Operation *op;
-  llvm::StringMap<unsigned> indices;
-  void add(std::string name, mlir::Type type, int32_t alignment);
-  std::string nameOf(mlir::Operation *owner, mlir::Value tensor) const;
-};
-
-/// The arguments of a kernel by the same names.
+/// The parameters of a kernel, and what it is given for them once it is created.
 class KernelArguments {
 public:
-  KernelArguments() = default;
-  KernelArguments(const KernelSignature &signature, mlir::ValueRange values)
-      : signature(&signature), values(values) {}
+  using Value = mlir::Value;
 
-  mlir::Value get(llvm::StringRef name) const;
-  mlir::Value tensor(mlir::Value tensor) const { return tensorOf(signature->op, tensor); }
-  mlir::Value tensorOf(mlir::Operation *owner, mlir::Value tensor) const;
-  mlir::Value component(ComponentAttr component) const;
+  explicit KernelArguments(mlir::Operation *op) : op(op) {}
+
+  /// Adds a parameter. `alignment`: bytes that data and strides are a multiple of; 0: an
+  /// element.
+  void add(KernelValue value);
+  void addTensor(Value tensor, int32_t alignment = 0) { addTensorOf(op, tensor, alignment); }
+  /// A tensor of `owner`, which may be another operation of the block, whose work this
+  /// kernel does too.
+  void addTensorOf(mlir::Operation *owner, Value tensor, int32_t alignment = 0);
+  void addComponent(ComponentAttr component, int32_t alignment = 0);
+
+  Value get(KernelValue value) const { return find(value); }
+  Value tensor(Value tensor) const { return tensorOf(op, tensor); }
+  Value tensorOf(mlir::Operation *owner, Value tensor) const;
+  Value component(ComponentAttr component) const;
 
 private:
-  const KernelSignature *signature = nullptr;
+  friend kvtile::KernelOp createKernel(mlir::OpBuilder &b, mlir::Location loc,
+                                       llvm::StringRef name, KernelDescription description,
+                                       KernelArguments &arguments);
+  void add(const KernelParameter &parameter, mlir::Type type, int32_t alignment);
+  KernelParameter parameterOf(mlir::Operation *owner, Value tensor) const;
+  Value find(const KernelParameter &parameter) const;
+
+  mlir::Operation *op;
+  llvm::SmallVector<KernelParameter> parameters;
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<int32_t> alignments;
   mlir::ValueRange values;
 };
 
-/// Creates a kernel, with the builder at the start of its body and `arguments` set.
-/// `grid`: 0 along a dimension where any number of blocks is right.
+/// Creates the kernel that `description` describes but for its parameters, which
+/// `arguments` has, with the builder at the start of its body.
 kvtile::KernelOp createKernel(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name,
-                              const KernelOrigin &origin, llvm::StringRef kind,
-                              llvm::ArrayRef<int32_t> grid, int64_t threads,
-                              int64_t sharedBytes, const KernelSignature &signature,
-                              KernelArguments &arguments);
+                              KernelDescription description, KernelArguments &arguments);
 
-/// What the host must know to size the work list and the parts.
-void setPartAttributes(kvtile::KernelOp kernel, AttentionOp op, const KernelShape &shape);
+/// Describes the kernel of an attention, with what the host must know to size the work
+/// list and the parts. `origin`: what all kernels of its phase share.
+KernelDescription describeAttention(const KernelDescription &origin, AttentionOp op,
+                                    const KernelShape &shape);
 
-/// The attention of the items of one phase.
-void emitStreamKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef phase,
-                      const KernelOrigin &origin, AttentionOp op, const KernelShape &shape);
+/// The attention of the items of one phase. Here as below, `origin` is the description of
+/// function, operation and phase.
+void emitStreamKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelDescription &origin,
+                      AttentionOp op, const KernelShape &shape);
 
 /// Puts the parts of the split items of one phase together.
-void emitCombineKernel(mlir::OpBuilder &b, llvm::StringRef name, llvm::StringRef phase,
-                       const KernelOrigin &origin, AttentionOp op, const KernelShape &shape);
+void emitCombineKernel(mlir::OpBuilder &b, llvm::StringRef name,
+                       const KernelDescription &origin, AttentionOp op,
+                       const KernelShape &shape);
 
-void emitAppendKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelOrigin &origin,
+void emitAppendKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelDescription &origin,
                       AppendOp op);
 
 /// The rope that makes `value`, if the kernel of `append` rotates as it copies.
@@ -92,11 +79,11 @@ RopeOp getFusedRope(AppendOp append, mlir::Value value);
 bool isFusedRope(RopeOp rope);
 
 llvm::LogicalResult checkRope(RopeOp op);
-void emitRopeKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelOrigin &origin,
+void emitRopeKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelDescription &origin,
                     RopeOp op);
 
 llvm::LogicalResult checkMerge(MergeOp op);
-void emitMergeKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelOrigin &origin,
+void emitMergeKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelDescription &origin,
                      MergeOp op);
 
 } // namespace kvc

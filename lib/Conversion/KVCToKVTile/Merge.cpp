@@ -49,7 +49,7 @@ public:
       : op(op), type(cast<RankedTensorType>(op.getOutput().getType())),
         parts(op.getOutputs().size()), kernel(b, op, type.getDimSize(2)), k(kernel.k) {}
 
-  void emit(StringRef name, const KernelOrigin &origin);
+  void emit(StringRef name, const KernelDescription &origin);
 
 private:
   void emitTable();
@@ -138,26 +138,27 @@ void MergeKernel::emitRow(Value token) {
                     [&](Value column) { emitColumn(token, column, max, sink); });
 }
 
-void MergeKernel::emit(StringRef name, const KernelOrigin &origin) {
-  kernel.signature.add("rows");
+void MergeKernel::emit(StringRef name, const KernelDescription &origin) {
+  kernel.arguments.add(KernelValue::Rows);
   for (Value tensor : llvm::concat<Value>(op.getOutputs(), op.getLses()))
-    kernel.signature.addTensor(tensor);
+    kernel.arguments.addTensor(tensor);
   if (op.getSinks())
-    kernel.signature.addTensor(op.getSinks());
-  kernel.signature.addTensor(op.getOutput());
-  kernel.signature.addTensor(op.getLse());
+    kernel.arguments.addTensor(op.getSinks());
+  kernel.arguments.addTensor(op.getOutput());
+  kernel.arguments.addTensor(op.getLse());
 
   OpBuilder::InsertionGuard guard(k.b);
-  KernelOp created = kernel.begin(name, origin, "merge", type.getDimSize(1), /*gridZ=*/1,
-                                  2 * parts * kEntryBytes);
+  KernelOp created = kernel.begin(name, origin, KernelKind::Merge, type.getDimSize(1),
+                                  /*gridZ=*/1, 2 * parts * kEntryBytes);
   created.setMaxRegisters(kMaxRegisters);
   declareShared(k.b, k.b.getInsertionBlock()->getParentOp()->getParentOp());
   emitTable();
-  kernel.forEntries(kernel.arguments.get("rows"), [&](Value token) { emitRow(token); });
+  kernel.forEntries(kernel.arguments.get(KernelValue::Rows),
+                    [&](Value token) { emitRow(token); });
   kernel.end();
 }
 
-void kvc::emitMergeKernel(OpBuilder &b, StringRef name, const KernelOrigin &origin,
+void kvc::emitMergeKernel(OpBuilder &b, StringRef name, const KernelDescription &origin,
                           MergeOp op) {
   MergeKernel(b, op).emit(name, origin);
 }

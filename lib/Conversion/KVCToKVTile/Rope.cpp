@@ -71,11 +71,11 @@ static Value emitFrequency(RowKernel &kernel, RopeOp op, Value pair) {
   return k.loadInvariant(k.f64Type(), k.element(emitFrequencyTable(k, op), pair, 8), 8);
 }
 
-void kvc::addRotation(KernelSignature &signature, RopeOp op) {
-  signature.add("batch positions");
-  signature.addTensorOf(op, op.getInput());
+void kvc::addRotation(KernelArguments &arguments, RopeOp op) {
+  arguments.add(KernelValue::Positions);
+  arguments.addTensorOf(op, op.getInput());
   if (op.getFrequencies())
-    signature.addTensorOf(op, op.getFrequencies());
+    arguments.addTensorOf(op, op.getFrequencies());
 }
 
 void kvc::emitRotation(RowKernel &kernel, RopeOp op, Value token, ForEachRow forEachRow) {
@@ -85,7 +85,7 @@ void kvc::emitRotation(RowKernel &kernel, RopeOp op, Value token, ForEachRow for
   int64_t bytes = element.getIntOrFloatBitWidth() / 8, pairs = op.getRotaryWidth() / 2;
   int64_t width = type.getDimSize(2);
   bool interleaved = op.getStyle() == RopeStyle::Interleaved;
-  Value positions = kernel.arguments.get("batch positions");
+  Value positions = kernel.arguments.get(KernelValue::Positions);
   Value position = arith::SIToFPOp::create(
       k.b, k.loc, k.f64Type(), k.loadInvariant(k.i32Type(), k.element(positions, token, 4), 4));
   kernel.forColumns(pairs, [&](Value pair) {
@@ -124,21 +124,22 @@ void kvc::emitRotation(RowKernel &kernel, RopeOp op, Value token, ForEachRow for
   });
 }
 
-void kvc::emitRopeKernel(OpBuilder &b, StringRef name, const KernelOrigin &origin, RopeOp op) {
+void kvc::emitRopeKernel(OpBuilder &b, StringRef name, const KernelDescription &origin,
+                         RopeOp op) {
   int64_t heads = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
   int64_t headsPerBlock = std::min(heads, kHeadsPerBlock);
   RowKernel kernel(b, op, op.getRotaryWidth() / 2);
-  kernel.signature.add("batch num_tokens");
-  addRotation(kernel.signature, op);
-  kernel.signature.addTensor(op.getOutput());
+  kernel.arguments.add(KernelValue::NumTokens);
+  addRotation(kernel.arguments, op);
+  kernel.arguments.addTensor(op.getOutput());
 
   OpBuilder::InsertionGuard guard(b);
-  kernel.begin(name, origin, "rope", llvm::divideCeil(heads, headsPerBlock));
+  kernel.begin(name, origin, KernelKind::Rope, llvm::divideCeil(heads, headsPerBlock));
   KernelBuilder &k = kernel.k;
   KernelArguments &arguments = kernel.arguments;
   Value begin = k.mul(kernel.head, headsPerBlock);
   Value end = k.min(k.add(begin, headsPerBlock), k.i32(heads));
-  kernel.forEntries(arguments.get("batch num_tokens"), [&](Value token) {
+  kernel.forEntries(arguments.get(KernelValue::NumTokens), [&](Value token) {
     emitRotation(kernel, op, token, [&](auto rotate) {
       k.forRange(begin, end, k.i32(1), [&](Value head) {
         rotate(kernel.row(arguments.tensor(op.getInput()), token, head),

@@ -24,14 +24,18 @@ static int64_t getThreads(int64_t columns) {
 }
 
 RowKernel::RowKernel(OpBuilder &b, Operation *op, int64_t columns)
-    : k(b, op->getLoc()), signature(op), threads(getThreads(columns)) {}
+    : k(b, op->getLoc()), arguments(op), threads(getThreads(columns)) {}
 
-KernelOp RowKernel::begin(StringRef name, const KernelOrigin &origin, StringRef kind,
+KernelOp RowKernel::begin(StringRef name, const KernelDescription &origin, KernelKind kind,
                           int64_t heads, int64_t gridZ, int64_t sharedBytes) {
-  KernelOp kernel = createKernel(
-      k.b, k.loc, name, origin, kind,
-      {static_cast<int32_t>(heads), 0, static_cast<int32_t>(gridZ)}, threads, sharedBytes,
-      signature, arguments);
+  KernelDescription description = origin;
+  description.kind = kind;
+  description.grid[0] = heads;
+  description.grid[1] = 0;
+  description.grid[2] = gridZ;
+  description.threads = threads;
+  description.sharedBytes = sharedBytes;
+  KernelOp kernel = createKernel(k.b, k.loc, name, description, arguments);
   kernel.setMaxRegisters(kMaxRegisters);
   thread = k.threadId();
   head = k.blockIdX();

@@ -24,10 +24,9 @@ public:
   /// `columns`: those of the widest row.
   RowKernel(mlir::OpBuilder &b, mlir::Operation *op, int64_t columns);
 
-  /// Creates the kernel, once `signature` is complete. `gridZ`: blocks along z.
-  kvtile::KernelOp begin(llvm::StringRef name, const KernelOrigin &origin,
-                         llvm::StringRef kind, int64_t heads, int64_t gridZ = 1,
-                         int64_t sharedBytes = 0);
+  /// Creates the kernel, once `arguments` has its parameters. `gridZ`: blocks along z.
+  kvtile::KernelOp begin(llvm::StringRef name, const KernelDescription &origin, KernelKind kind,
+                         int64_t heads, int64_t gridZ = 1, int64_t sharedBytes = 0);
   void end() { kvtile::ReturnOp::create(k.b, k.loc); }
 
   /// Emits `body` for each entry of this block; `count` is i32 or i64.
@@ -46,7 +45,6 @@ public:
   Value loadSink(Value sinks);
 
   kvtile::KernelBuilder k;
-  KernelSignature signature;
   KernelArguments arguments;
   int64_t threads;
   Value thread, head; ///< i32
@@ -57,7 +55,7 @@ using ForEachRow = llvm::function_ref<void(
     llvm::function_ref<void(mlir::Value from, mlir::Value to)>)>;
 
 /// Adds what a rotation takes, of a rope that is or is not the operation of the kernel.
-void addRotation(KernelSignature &signature, RopeOp op);
+void addRotation(KernelArguments &arguments, RopeOp op);
 
 /// Rotates rows of one token as `op` says.
 void emitRotation(RowKernel &kernel, RopeOp op, mlir::Value token, ForEachRow forEachRow);

@@ -28,7 +28,7 @@ namespace {
 class StreamSkeleton {
 public:
   StreamSkeleton(OpBuilder &b, AttentionOp op, const KernelShape &shape)
-      : b(b), loc(op.getLoc()), op(op), shape(shape) {
+      : b(b), loc(op.getLoc()), op(op), shape(shape), arguments(op) {
     // A scale that is not positive would turn maxima around; and modifiers come
     // after it.
     bool changes = !(op.getScale().convertToDouble() > 0);
@@ -38,7 +38,7 @@ public:
     softmaxScale = changes ? kLog2E : kLog2E * op.getScale().convertToDouble();
   }
 
-  void emit(StringRef name, StringRef phase, const KernelOrigin &origin);
+  void emit(StringRef name, const KernelDescription &origin);
 
 private:
   Type elementOf(int64_t slot) { return shape.slots[slot].getElementType(); }
@@ -66,7 +66,7 @@ private:
   }
   Value loadItem(Value index) {
     return WorkItemOp::create(b, loc, ItemType::get(b.getContext()),
-                              arguments.get("list items"), index);
+                              arguments.get(KernelValue::ListItems), index);
   }
 
   OpBuilder &b;
@@ -118,7 +118,7 @@ void StreamSkeleton::emitLookup(Region &region, Value item) {
     CopyPlan plan =
         CopyPlan::get(shape.stream.getKeys(), rowLanes, shape.threads, pageSize);
     ids.push_back(LookupOp::create(b, loc, PageIdsType::get(b.getContext(), plan.pageIds),
-                                   arguments.get("batch page_ids"), item, index,
+                                   arguments.get(KernelValue::PageIds), item, index,
                                    shape.stream.getKeys(), pageSize, rowLanes,
                                    /*may_be_empty=*/false));
   }
@@ -239,12 +239,12 @@ void StreamSkeleton::emitItem(Value index) {
                    kvHead, firstRow, arguments.tensor(op.getOutput()),
                    op.getLse() ? arguments.tensor(op.getLse()) : Value(),
                    op.getSinks() ? arguments.tensor(op.getSinks()) : Value(),
-                   arguments.get("parts output"), arguments.get("parts stats"),
-                   shape.stream.getForm(), shape.group, shape.valueWidth,
-                   shape.stream.getQueryTokens(), shape.exchangeOffset());
+                   arguments.get(KernelValue::PartsOutput),
+                   arguments.get(KernelValue::PartsStats), shape.stream.getForm(), shape.group,
+                   shape.valueWidth, shape.stream.getQueryTokens(), shape.exchangeOffset());
 }
 
-void StreamSkeleton::emit(StringRef name, StringRef phase, const KernelOrigin &origin) {
+void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   for (SlotType slot : shape.slots) {
     lanes.push_back(CopyPlan::chooseLanes(slot.getChunks()));
     auto *found = llvm::find(lookupLanes, lanes.back());
@@ -252,36 +252,37 @@ void StreamSkeleton::emit(StringRef name, StringRef phase, const KernelOrigin &o
     if (found == lookupLanes.end())
       lookupLanes.push_back(lanes.back());
   }
-  KernelSignature signature(op);
   // What is staged is read by 16 bytes; what is merged, written by 8.
   for (Value query : op.getQueries())
-    signature.addTensor(query, shape.stagesQuery() ? 16 : 4);
+    arguments.addTensor(query, shape.stagesQuery() ? 16 : 4);
   for (ComponentAttr component : shape.components)
-    signature.addComponent(component, /*alignment=*/16);
-  signature.add("batch page_ids");
-  signature.add("list items");
-  signature.add("list counts");
-  signature.addTensor(op.getOutput(), shape.mergesWarps() ? 8 : 4);
+    arguments.addComponent(component, /*alignment=*/16);
+  arguments.add(KernelValue::PageIds);
+  arguments.add(KernelValue::ListItems);
+  arguments.add(KernelValue::ListCounts);
+  arguments.addTensor(op.getOutput(), shape.mergesWarps() ? 8 : 4);
   if (op.getLse())
-    signature.addTensor(op.getLse());
+    arguments.addTensor(op.getLse());
   if (op.getSinks())
-    signature.addTensor(op.getSinks());
-  signature.add("parts output");
-  signature.add("parts stats");
+    arguments.addTensor(op.getSinks());
+  arguments.add(KernelValue::PartsOutput);
+  arguments.add(KernelValue::PartsStats);
 
   OpBuilder::InsertionGuard guard(b);
-  int32_t blocks = shape.kvHeads * shape.rowBlocks();
-  KernelOp kernel = createKernel(b, loc, name, origin, "attention", {blocks, 0, 1},
-                                 shape.threads, shape.sharedBytes(), signature, arguments);
-  kernel->setAttr("kvc.phase", b.getStringAttr(phase));
-  setPartAttributes(kernel, op, shape);
+  KernelDescription description = describeAttention(origin, op, shape);
+  description.grid[0] = shape.kvHeads * shape.rowBlocks();
+  description.grid[1] = 0;
+  description.threads = shape.threads;
+  description.sharedBytes = shape.sharedBytes();
+  createKernel(b, loc, name, description, arguments);
 
   auto blockOp = RowBlockOp::create(b, loc, b.getI32Type(), b.getI32Type(),
                                     b.getI64IntegerAttr(shape.rowBlocks()),
                                     b.getI64IntegerAttr(shape.stream.getRows()));
   kvHead = blockOp.getKvHead();
   firstRow = blockOp.getFirstRow();
-  Value items = LLVM::LoadOp::create(b, loc, b.getI32Type(), arguments.get("list counts"), 4);
+  Value items =
+      LLVM::LoadOp::create(b, loc, b.getI32Type(), arguments.get(KernelValue::ListCounts), 4);
   Value first = NVVM::BlockIdYOp::create(b, loc, b.getI32Type());
   Value step = NVVM::GridDimYOp::create(b, loc, b.getI32Type());
   auto loop = scf::ForOp::create(b, loc, first, items, step);
@@ -293,9 +294,8 @@ void StreamSkeleton::emit(StringRef name, StringRef phase, const KernelOrigin &o
   kvtile::ReturnOp::create(b, loc);
 }
 
-void kvc::emitStreamKernel(OpBuilder &b, StringRef name, StringRef phase,
-                           const KernelOrigin &origin, AttentionOp op,
-                           const KernelShape &shape) {
+void kvc::emitStreamKernel(OpBuilder &b, StringRef name, const KernelDescription &origin,
+                           AttentionOp op, const KernelShape &shape) {
   static_assert(offsetof(WorkCounts, items) == 0, "the kernel loads the first field");
-  StreamSkeleton(b, op, shape).emit(name, phase, origin);
+  StreamSkeleton(b, op, shape).emit(name, origin);
 }
