@@ -17,8 +17,6 @@ from kvc._kvc import Compiled
 #: Rows of a batch that are compared, if it has more tokens: the first and last of each
 #: sequence, and others.
 _MOST_ROWS = 64
-#: Batches with more tokens than this are left out on the emulator.
-_EMULATED_TOKENS = 3000
 
 
 class Side:
@@ -104,7 +102,7 @@ class AttentionBatch:
         self.problem = problems.Problem(
             case.config, list(batch.kv_lens), list(batch.query_lens), seed=len(case.name)
         )
-        self.tokens = sum(batch.kv_lens)
+        self.is_long = batch.is_long
 
     def __str__(self):
         return f"{_short(self.batch.kv_lens)} / {_short(self.batch.query_lens)}"
@@ -152,6 +150,8 @@ class AttentionBatch:
 
 class MergeBatch:
     """Parts of some tokens that are merged."""
+
+    is_long = False
 
     def __init__(self, case, tokens):
         self.case, self.tokens = case, tokens
@@ -208,7 +208,7 @@ def _check_batch(case, make, sides, programs):
         row.batch = str(batch)
         results = batch.run(sides[0], programs[0])
         row.error = batch.check(results)
-        if len(sides) > 1 and batch.tokens > _EMULATED_TOKENS:
+        if len(sides) > 1 and batch.is_long:
             row.emulator = "too long"
         elif len(sides) > 1:
             emulated = batch.run(sides[1], programs[1])
@@ -234,8 +234,11 @@ def check_case(case, entry, sides, is_long, out_of_time):
             yield _check_batch(case, make, sides, programs)
 
 
-def check_all(manifest, sides, quick, out_of_time, say):
-    """Checks all cases with their short batches, then with the long ones; returns Rows."""
+def check_all(manifest, sides, quick, out_of_time, say, keep):
+    """Checks all cases with their short batches, then with the long ones; returns Rows.
+
+    `keep` is called with all Rows so far, again and again.
+    """
     rows = []
     for is_long in (False,) if quick else (False, True):
         for case, entry in chosen_cases(manifest):
@@ -245,4 +248,5 @@ def check_all(manifest, sides, quick, out_of_time, say):
                 what = "long batches" if is_long else "batches"
                 say(f"kernels of {case.name}: {passed} of {len(new)} {what} pass")
             rows += new
+            keep(rows)
     return rows

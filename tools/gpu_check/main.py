@@ -116,6 +116,8 @@ def _run_child(script, arguments, name, started):
     if path.exists():
         stage = json.loads(path.read_text())
         path.unlink()
+        if status != 0:
+            stage["cut"] = f"{name} {text}"
     else:
         stage = {"failed": f"{name} {text}"}
     return status, stage
@@ -143,9 +145,14 @@ def run_stage(folder, arguments):
 
     _kvc.load_runtime(runtime_path)
     paths = {"emulator": emulator_path, "folder": folder}
-    results = stage(driver, paths, manifest, arguments, progress, out_of_time)
-    results["about"] = about(driver)
-    (arguments.out / f"{arguments.stage}.json").write_text(json.dumps(results))
+
+    def keep(results):
+        """Writes what there is so far: a fault must not lose it."""
+        new = arguments.out / f"{arguments.stage}.json.new"
+        new.write_text(json.dumps({**results, "about": about(driver)}))
+        new.replace(new.with_suffix(""))
+
+    keep(stage(driver, paths, manifest, arguments, progress, out_of_time, keep))
     return 0
 
 
@@ -160,8 +167,8 @@ def about(driver):
     }
 
 
-def _probe(driver, paths, manifest, arguments, progress, out_of_time):
-    del out_of_time  # It is the first stage, and short.
+def _probe(driver, paths, manifest, arguments, progress, out_of_time, keep):
+    del out_of_time, keep  # It is the first stage, and short.
     quick = arguments.quick
     table = probes.table()
     emitted = sorted({opcode for entry in manifest["programs"] for opcode in entry["opcodes"]})
@@ -203,16 +210,24 @@ def _kind(driver):
     return driver.path if driver.is_emulator else "cuda"
 
 
-def _check_kernels(driver, paths, manifest, arguments, progress, out_of_time):
+def _check_kernels(driver, paths, manifest, arguments, progress, out_of_time, keep):
     from gpu_check import kernels
 
     kinds = [_kind(driver)] + ([str(paths["emulator"])] if not driver.is_emulator else [])
     sides = [kernels.Side(kind, paths["folder"]) for kind in kinds]
-    rows = kernels.check_all(manifest, sides, arguments.quick, out_of_time, progress.say)
-    return {"rows": [row.as_dict() for row in rows]}
+
+    def as_results(rows):
+        return {"rows": [row.as_dict() for row in rows]}
+
+    return as_results(
+        kernels.check_all(
+            manifest, sides, arguments.quick, out_of_time, progress.say,
+            lambda rows: keep(as_results(rows)),
+        )
+    )  # fmt: skip
 
 
-def _time(driver, paths, manifest, arguments, progress, out_of_time):
+def _time(driver, paths, manifest, arguments, progress, out_of_time, keep):
     import kvc
     from gpu_check import timing
 
@@ -220,7 +235,8 @@ def _time(driver, paths, manifest, arguments, progress, out_of_time):
     driver.use()
     try:
         return timing.time_all(
-            driver, stream, manifest, paths["folder"], arguments.quick, out_of_time, progress.say
-        )
+            driver, stream, manifest, paths["folder"], arguments.quick, out_of_time,
+            progress.say, keep,
+        )  # fmt: skip
     except (kvc.Error, DriverError) as error:
         return {"failed": str(error)}

@@ -28,6 +28,9 @@ def describe(results):
             lines.append(f"FAIL: {stage['failed']}")
             is_good = False
             continue
+        if "cut" in stage:
+            lines.append(f"FAIL: {stage['cut']}; until then:")
+            is_good = False
         more, stage_is_good = describe_stage(stage)
         lines += more
         is_good = is_good and stage_is_good

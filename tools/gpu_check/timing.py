@@ -253,8 +253,11 @@ def make_row(size, times, copy, found):
     return row
 
 
-def time_all(driver, stream, manifest, folder, quick, out_of_time, say):
-    """Times everything; returns a dictionary of results."""
+def time_all(driver, stream, manifest, folder, quick, out_of_time, say, keep):
+    """Times everything; returns a dictionary of results.
+
+    `keep` is called with what there is so far, again and again.
+    """
     clock = Clock(driver, stream._stream.native)
     others = peers.Peers(clock, say) if not driver.is_emulator else peers.NoPeers()
     rates = {"cuMemcpyDtoD": copy_rate(driver, clock), **others.rates()}
@@ -262,6 +265,14 @@ def time_all(driver, stream, manifest, folder, quick, out_of_time, say):
     for name, rate in rates.items():
         say(f"{name}: {rate:.0f}")
     loads, rows, left_out, failed, timed = {}, [], [], [], {}
+    results = {
+        "rates": rates,
+        "load_ms": loads,
+        "rows": rows,
+        "left_out": left_out,
+        "not_timed": failed,
+        "peers": others.versions,
+    }
     for size, entry in choose(manifest, quick, driver.is_emulator):
         if size.num_bytes > min(_MOST_BYTES, driver.free_bytes // 3):
             left_out.append(f"{size}: {size.num_bytes / 1e9:.1f} GB")
@@ -283,12 +294,6 @@ def time_all(driver, stream, manifest, folder, quick, out_of_time, say):
         beside = "".join(f", {name} {value:.3f} ms" for name, value in row["peers"].items())
         say(f"{size}: {row['time']:.3f} ms, {row['rate']:.0f} GB/s, "
             f"{row['teraflops']:.1f} TFLOP/s{beside}")  # fmt: skip
+        keep(results)
     clock.release()
-    return {
-        "rates": rates,
-        "load_ms": loads,
-        "rows": rows,
-        "left_out": left_out,
-        "not_timed": failed,
-        "peers": others.versions,
-    }
+    return results
