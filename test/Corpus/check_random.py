@@ -35,7 +35,7 @@ def merge(first, second):
     maps, bodies = [], []
     for text in (first, second):
         maps += re.findall(r"^#\w+ = .*$", text, re.MULTILINE)
-        bodies.append(text[text.index("module {") + 8 : text.rindex("}")])
+        bodies.append(text[re.search(r"^module.*{$", text, re.M).end() : text.rindex("}")])
     return "\n".join([*maps, "module {", *bodies, "}"])
 
 
