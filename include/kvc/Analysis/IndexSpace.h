@@ -10,6 +10,7 @@
 
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <map>
 #include <optional>
@@ -42,6 +43,9 @@ public:
   /// The canonical form; expressions that are found to be equal have the same.
   Expr simplify(Expr expr) const;
   bool areEqual(Expr first, Expr second) const { return simplify(first) == simplify(second); }
+  /// Whether the canonical form is short enough to go on with: products of sums, and powers,
+  /// grow fast.
+  bool isShort(Expr expr) const;
   /// Whether the expression is at least 0 for all values of its dimensions (true), below 0
   /// for all (false), or neither is known.
   std::optional<bool> isNonNegative(Expr expr) const;
@@ -64,9 +68,18 @@ private:
   /// symbols, and floordiv and mod of what does not simplify.
   using Polynomial = std::map<llvm::SmallVector<Expr, 2>, int64_t, Less>;
 
+  /// What was found out of expressions, as long as no symbols become equal: a division
+  /// looks at its operands many times, and they at theirs.
+  struct Known {
+    llvm::DenseMap<Expr, Polynomial> expanded;
+    llvm::DenseMap<Expr, std::optional<int64_t>> max;
+    llvm::DenseMap<Expr, bool> atLeastZero;
+  };
+
   static int compare(Expr first, Expr second);
   Expr findSymbol(Expr symbol) const;
   Polynomial expand(Expr expr) const;
+  Polynomial expandOnce(Expr expr) const;
   Expr toExpr(const Polynomial &polynomial) const;
   static void addTo(Polynomial &sum, const Polynomial &summand, int64_t factor = 1);
   Polynomial multiply(const Polynomial &first, const Polynomial &second) const;
@@ -80,11 +93,14 @@ private:
   std::optional<int64_t> getLowerBound(Polynomial value) const;
   /// The largest value of an atom, if it is known.
   std::optional<int64_t> getMax(Expr atom) const;
+  std::optional<int64_t> findMax(Expr atom) const;
   bool isAtLeastZero(Expr atom) const;
+  bool findAtLeastZero(Expr atom) const;
 
   mlir::MLIRContext *context;
   llvm::SmallVector<Expr> extents;
   mutable llvm::SmallVector<unsigned> symbolParents;
+  mutable Known known;
 };
 
 } // namespace kvc

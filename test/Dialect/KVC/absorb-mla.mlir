@@ -10,7 +10,7 @@
 
 // Keys that are products of latent rows, beside rotary ones, and values that are products of
 // the same rows.
-// REMARK: [Passed] Absorbed {{.*}}"products absorbed of 1 key and the value"
+// REMARK: [Passed] Absorbed {{.*}}"products absorbed: 1 of 1 keys, and the value"
 // CHECK-LABEL: func.func @latent_and_rotary
 // CHECK-SAME:    %[[Q:.*]]: tensor<2x4x3x12xf32>, %[[C:.*]]: tensor<2x9x16xf32>, %[[R:.*]]: tensor<2x1x9x4xf32>, %[[WK:.*]]: tensor<4x8x16xf32>, %[[WV:.*]]: tensor<4x8x16xf32>
 // CHECK:         %[[NOPE:.*]] = tensor.extract_slice %[[Q]][0, 0, 0, 0] [2, 4, 3, 8]
@@ -92,6 +92,31 @@ func.func @negative_norm(%q: tensor<2x4x3x8xf32>, %c: tensor<2x9x16xf32>,
     linalg.yield %p : f32
   } -> tensor<2x4x9x8xf32>
   %o = kvc.dense_attention terms(%q * %k) value(%k) score [#kvc.causal] maps [#q, #k, #k, #q]
+      {scale = 0.25 : f32} : (tensor<2x4x3x8xf32>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>)
+      -> tensor<2x4x3x8xf32>
+  return %o : tensor<2x4x3x8xf32>
+}
+
+// A weight that has a row for each key is none.
+// CHECK-LABEL: func.func @negative_weight_of_key
+// CHECK:         kvc.dense_attention {{.*}} (tensor<2x4x3x8xf32>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>)
+#each = affine_map<(b, h, j, w, c) -> (j, h, w, c)>
+func.func @negative_weight_of_key(%q: tensor<2x4x3x8xf32>, %c: tensor<2x9x16xf32>,
+                                  %wk: tensor<9x4x8x16xf32>, %v: tensor<2x4x9x8xf32>)
+    -> tensor<2x4x3x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %x = math.absf %c : tensor<2x9x16xf32>
+  %e = tensor.empty() : tensor<2x4x9x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4x9x8xf32>) -> tensor<2x4x9x8xf32>
+  %k = linalg.generic {indexing_maps = [#latent, #each, #rows],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %wk : tensor<2x9x16xf32>, tensor<9x4x8x16xf32>) outs(%f : tensor<2x4x9x8xf32>) {
+  ^bb0(%a: f32, %w: f32, %out: f32):
+    %p = arith.mulf %a, %w : f32
+    %s = arith.addf %out, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<2x4x9x8xf32>
+  %o = kvc.dense_attention terms(%q * %k) value(%v) score [#kvc.causal] maps [#q, #k, #k, #q]
       {scale = 0.25 : f32} : (tensor<2x4x3x8xf32>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>)
       -> tensor<2x4x3x8xf32>
   return %o : tensor<2x4x3x8xf32>

@@ -46,8 +46,12 @@ public:
   LogicalResult add(const Twine &what, RankedTensorType type, AffineMap map,
                     ArrayRef<Dim> required, ArrayRef<Dim> allowed, int64_t &width);
 
+  /// Whether a tensor before has the dimension.
+  bool has(unsigned dim) const { return occurs[dim]; }
+
 private:
   DenseAttentionOp op;
+  bool occurs[DenseAttentionOp::kNumDims] = {};
   int64_t sizes[DenseAttentionOp::kNumDims] = {ShapedType::kDynamic, ShapedType::kDynamic,
                                                ShapedType::kDynamic, ShapedType::kDynamic,
                                                ShapedType::kDynamic, ShapedType::kDynamic};
@@ -93,6 +97,7 @@ LogicalResult DimSizes::add(const Twine &what, RankedTensorType type, AffineMap 
       return failure();
     if (ShapedType::isDynamic(known))
       known = size;
+    occurs[index] = true;
   }
   for (Dim dim : required)
     if (!seen[dim])
@@ -137,8 +142,16 @@ LogicalResult DenseAttentionOp::verify() {
   }
   int64_t width = ShapedType::kDynamic;
   if (failed(verifyOperand("value", getValue(), getValueMap(), {Key, Width},
-                           {Batch, KvHead, Group}, width)) ||
-      failed(verifyOperand("result", getOutput(), getOutputMap(), {Width},
+                           {Batch, KvHead, Group}, width)))
+    return failure();
+  for (auto [position, expr] : llvm::enumerate(getOutputMap().getResults()))
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && dim.getPosition() < kNumDims && position < size_t(output.getRank()) &&
+        output.getDimSize(position) != 1 && !sizes.has(dim.getPosition()))
+      return emitOpError("expected dimension ")
+             << kDimNames[dim.getPosition()]
+             << " of the result, which is not 1, in a query, key or value";
+  if (failed(verifyOperand("result", getOutput(), getOutputMap(), {Width},
                            {Batch, KvHead, Group, Query}, width)))
     return failure();
   if (getMask() && failed(sizes.add("mask", typeOf(getMask()), getMaskMap(), {Key},

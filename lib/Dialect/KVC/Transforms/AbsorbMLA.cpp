@@ -46,8 +46,16 @@ public:
   /// The value that replaces the result, or null.
   Value absorb(RaiseFailure &why);
   bool hasValue() const { return value.has_value(); }
+  /// Whether the value is parts next to each other, for which there is no way.
+  bool hasValueParts() const { return valueParts > 1; }
+  /// Keys that are absorbed.
+  int64_t getNumKeys() const { return llvm::count_if(keys, isProduct); }
 
 private:
+  /// Whether rows are products, or several parts.
+  static bool isProduct(const SmallVector<Segment> &segments) {
+    return segments.size() > 1 || (segments.size() == 1 && segments[0].weight);
+  }
   std::optional<AttentionElements::Term> absorbKey(const AttentionElements::Term &term,
                                                    const Segment &segment);
   Value emit(ArrayRef<Expr> dims, ArrayRef<Expr> sumDims, ArrayRef<Element> factors) {
@@ -62,6 +70,7 @@ private:
   AttentionElements attention;
   SmallVector<SmallVector<Segment>> keys; ///< Of each term.
   std::optional<Segment> value;           ///< If it is a product.
+  size_t valueParts = 1;
 };
 
 struct AbsorbMLAPass final : kvc::impl::AbsorbMLAPassBase<AbsorbMLAPass> {
@@ -71,22 +80,23 @@ struct AbsorbMLAPass final : kvc::impl::AbsorbMLAPassBase<AbsorbMLAPass> {
 } // namespace
 
 bool Absorber::match() {
-  bool found = false;
   for (const AttentionElements::Term &term : attention.terms) {
-    auto segments = matchTokenFunction(elements, term.key, term.width, isCached);
+    auto segments =
+        matchTokenFunction(elements, term.key, attention.keyDim, term.width, isCached);
     keys.push_back(segments ? std::move(*segments) : SmallVector<Segment>());
-    found |= keys.back().size() > 1 || (keys.back().size() == 1 && keys.back()[0].weight);
   }
   // The width of the values is the result's only.
   for (Expr dim : attention.outputDims) {
     if (!elements.contains(attention.value, dim) ||
         elements.contains(attention.terms[0].query, dim))
       continue;
-    auto segments = matchTokenFunction(elements, attention.value, dim, isCached);
+    auto segments =
+        matchTokenFunction(elements, attention.value, attention.keyDim, dim, isCached);
     if (segments && segments->size() == 1 && segments->front().weight)
       value = segments->front();
+    valueParts = segments ? segments->size() : 1;
   }
-  return found || value;
+  return value || llvm::any_of(keys, isProduct);
 }
 
 /// The term that a segment of a key becomes.
@@ -117,7 +127,7 @@ Value Absorber::absorb(RaiseFailure &why) {
   AttentionElements absorbed = attention;
   absorbed.terms.clear();
   for (auto [term, segments] : llvm::zip(attention.terms, keys)) {
-    if (segments.empty() || (segments.size() == 1 && !segments[0].weight)) {
+    if (!isProduct(segments)) {
       absorbed.terms.push_back(term);
       continue;
     }
@@ -147,29 +157,27 @@ Value Absorber::absorb(RaiseFailure &why) {
   return result;
 }
 
-void AbsorbMLAPass::runOnOperation() {
-  func::FuncOp function = getOperation();
-  if (!llvm::hasSingleElement(function.getBody()))
-    return;
-  Elements elements(function);
-  OpBuilder b(function.getContext());
-  for (auto op : llvm::to_vector(function.getBody().front().getOps<DenseAttentionOp>())) {
-    Absorber absorber(b, elements, op);
-    if (!absorber.match())
-      continue;
-    RaiseFailure why;
-    Value result = absorber.absorb(why);
-    if (!result) {
-      remark::missed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
-          << remark::reason("products stay before the attention: {0}", why.reason);
-      continue;
-    }
-    remark::passed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
-        << llvm::formatv("products absorbed of {0} key{1}{2}", op.getKeys().size(),
-                         op.getKeys().size() > 1 ? "s" : "",
-                         absorber.hasValue() ? " and the value" : "")
+static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+  Absorber absorber(b, elements, op);
+  auto options = remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE);
+  bool absorbs = absorber.match();
+  if (absorber.hasValueParts())
+    remark::missed(op.getLoc(), options)
+        << remark::reason("the value stays: it is parts next to each other");
+  if (!absorbs)
+    return {};
+  RaiseFailure why;
+  Value result = absorber.absorb(why);
+  if (!result)
+    remark::missed(op.getLoc(), options)
+        << remark::reason("products stay before the attention: {0}", why.reason);
+  else
+    remark::passed(op.getLoc(), options)
+        << llvm::formatv("products absorbed: {0} of {1} keys, {2} the value",
+                         absorber.getNumKeys(), op.getKeys().size(),
+                         absorber.hasValue() ? "and" : "not")
                .str();
-    replaceTensor(b, op.getOutput(), result);
-    op.erase();
-  }
+  return result;
 }
+
+void AbsorbMLAPass::runOnOperation() { rewriteAttentions(getOperation(), absorbProducts); }

@@ -13,12 +13,18 @@
 #include "SizeEmitter.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace kvc;
 
 using Expr = Elements::Expr;
 using Dim = DenseAttentionOp::Dim;
+
+/// As many as the operation has.
+static constexpr size_t kMaxTerms = 64;
 
 namespace {
 /// A load that an operand may be: the first that works of these, the furthest back first.
@@ -49,6 +55,7 @@ private:
     return false;
   }
   Candidates collectCandidates(Element load, Type element);
+  bool checkLimits();
   bool chooseOperands();
   /// Splits dimensions until the indices of the chosen loads have no division left.
   /// Returns the operand that cannot be had so, if there is one.
@@ -59,6 +66,7 @@ private:
   Expr replaced(Expr expr);
   Element replaced(Element element);
 
+  bool hasKeys();
   bool assignRoles();
   bool assignQuery(ArrayRef<Expr> dims);
   /// The map of an operand, and the tensor reshaped to it.
@@ -193,6 +201,28 @@ std::optional<Operand> AttentionBuilder::cut(Element load) {
   return operand;
 }
 
+/// Whether the operation has a way to say it.
+bool AttentionBuilder::checkLimits() {
+  if (attention.terms.size() > kMaxTerms)
+    return fail("the score has more than " + Twine(kMaxTerms) + " terms");
+  if (!std::isfinite(static_cast<float>(attention.scale)))
+    return fail("its scale is not finite");
+  if (attention.softcap && !(*attention.softcap >= 1e-30 && *attention.softcap <= 1e30))
+    return fail("its cap is not from 1e-30 to 1e30");
+  if (attention.window.value_or(1) > INT32_MAX)
+    return fail("its window is more than " + Twine(INT32_MAX) + " keys");
+  auto hasType = [](Element load, bool isMask) {
+    Type type = cast<RankedTensorType>(load->tensor.getType()).getElementType();
+    return isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type) ||
+           (isMask && type.isInteger(1));
+  };
+  if (attention.mask && !hasType(attention.mask, true))
+    return fail("its mask is of another type than f64, f32, f16, bf16 and i1");
+  if (attention.sinks && !hasType(attention.sinks, false))
+    return fail("its sinks are of another type than f64, f32, f16 and bf16");
+  return true;
+}
+
 bool AttentionBuilder::chooseOperands() {
   for (const AttentionElements::Term &term : attention.terms)
     for (Element load : {term.query, term.key})
@@ -273,6 +303,8 @@ bool AttentionBuilder::assignQuery(ArrayRef<Expr> dims) {
       for (Expr dim : group)
         if (isUnit(dim))
           query = dim;
+  if (query && roles.contains(query))
+    return fail("keys or values depend on the query");
   if (query)
     roles[query] = Dim::Query;
   for (Expr dim : dims) {
@@ -287,11 +319,30 @@ bool AttentionBuilder::assignQuery(ArrayRef<Expr> dims) {
   return true;
 }
 
+/// Whether there are as many keys as queries see: it is known, or they have been written.
+bool AttentionBuilder::hasKeys() {
+  if (space.isNonNegative(space.getExtent(attention.keyDim) - keys) == true)
+    return true;
+  return llvm::all_of(operands, [&](const Operand &operand) {
+    auto insert = operand.tensor.getDefiningOp<tensor::InsertSliceOp>();
+    for (auto [position, dims] : llvm::enumerate(operand.dims))
+      if (llvm::is_contained(dims, attention.keyDim) &&
+          !(insert && insert.getSourceType().getRank() == insert.getDestType().getRank() &&
+            space.areEqual(elements.getInteger(insert.getMixedOffsets()[position]) +
+                               elements.getInteger(insert.getMixedSizes()[position]),
+                           keys)))
+        return false;
+    return true;
+  });
+}
+
 bool AttentionBuilder::assignRoles() {
   if (splits.contains(attention.keyDim))
     return fail("keys are taken apart");
   roles[attention.keyDim] = Dim::Key;
   keys = attention.keys ? attention.keys : space.getExtent(attention.keyDim);
+  if (!hasKeys())
+    return fail("there may be fewer keys than the mask lets queries see");
   size_t numTerms = attention.terms.size();
   auto has = [&](const Operand &operand, Expr dim) {
     return llvm::any_of(operand.dims,
@@ -427,7 +478,8 @@ std::optional<SmallVector<Attribute>> AttentionBuilder::getScore() {
 }
 
 Value AttentionBuilder::build() {
-  if (!chooseOperands() || !assignRoles())
+  elements.resetBudget();
+  if (!checkLimits() || !chooseOperands() || !assignRoles())
     return {};
   size_t numTerms = attention.terms.size();
   SmallVector<Value> queries, keys;
@@ -490,6 +542,12 @@ Value kvc::buildAttention(OpBuilder &b, Elements &elements, AttentionElements at
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(user);
   return AttentionBuilder(b, elements, attention, user, elementType, stop, why).build();
+}
+
+bool kvc::isUnused(Operation *op, const llvm::SmallPtrSetImpl<Operation *> &unused) {
+  return wouldOpBeTriviallyDead(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+           return unused.contains(op->getBlock()->findAncestorOpInBlock(*user));
+         });
 }
 
 void kvc::replaceTensor(OpBuilder &b, Value tensor, Value replacement) {

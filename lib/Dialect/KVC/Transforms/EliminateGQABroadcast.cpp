@@ -51,32 +51,25 @@ static bool isRepeated(Elements &elements, Element load) {
   return false;
 }
 
+static Value eliminate(OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+  AttentionElements attention = readAttention(elements, op);
+  bool repeats = isRepeated(elements, attention.value);
+  for (const AttentionElements::Term &term : attention.terms)
+    repeats |= isRepeated(elements, term.key);
+  if (!repeats)
+    return {};
+  RaiseFailure why;
+  Value result = buildAttention(b, elements, attention, op,
+                                op.getOutput().getType().getElementType(), isCached, why);
+  auto options = remark::RemarkOpts::name("EliminatedBroadcast").category(DEBUG_TYPE);
+  if (result)
+    remark::passed(op.getLoc(), options) << "keys and values without repeated heads";
+  else
+    remark::missed(op.getLoc(), options)
+        << remark::reason("heads stay repeated: {0}", why.reason);
+  return result;
+}
+
 void EliminateGQABroadcastPass::runOnOperation() {
-  func::FuncOp function = getOperation();
-  if (!llvm::hasSingleElement(function.getBody()))
-    return;
-  Elements elements(function);
-  OpBuilder b(function.getContext());
-  for (auto op : llvm::to_vector(function.getBody().front().getOps<DenseAttentionOp>())) {
-    AttentionElements attention = readAttention(elements, op);
-    bool repeats = isRepeated(elements, attention.value);
-    for (const AttentionElements::Term &term : attention.terms)
-      repeats |= isRepeated(elements, term.key);
-    if (!repeats)
-      continue;
-    RaiseFailure why;
-    Value replaced = buildAttention(b, elements, attention, op,
-                                    op.getOutput().getType().getElementType(), isCached, why);
-    if (!replaced) {
-      remark::missed(op.getLoc(),
-                     remark::RemarkOpts::name("EliminatedBroadcast").category(DEBUG_TYPE))
-          << remark::reason("heads stay repeated: {0}", why.reason);
-      continue;
-    }
-    remark::passed(op.getLoc(),
-                   remark::RemarkOpts::name("EliminatedBroadcast").category(DEBUG_TYPE))
-        << "keys and values without repeated heads";
-    replaceTensor(b, op.getOutput(), replaced);
-    op.erase();
-  }
+  rewriteAttentions(getOperation(), eliminate);
 }

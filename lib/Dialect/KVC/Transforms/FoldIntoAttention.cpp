@@ -24,6 +24,7 @@ bool kvc::isCached(Value value) {
 }
 
 AttentionElements kvc::readAttention(Elements &elements, DenseAttentionOp op) {
+  elements.resetBudget();
   AttentionElements result;
   IndexSpace &space = elements.getSpace();
   Expr dims[DenseAttentionOp::kNumDims];
@@ -70,4 +71,22 @@ AttentionElements kvc::readAttention(Elements &elements, DenseAttentionOp op) {
   result.scale = op.getScale().convertToDouble();
   result.score = SmallVector<Attribute>(op.getScore().begin(), op.getScore().end());
   return result;
+}
+
+void kvc::rewriteAttentions(
+    func::FuncOp function,
+    function_ref<Value(OpBuilder &, Elements &, DenseAttentionOp)> rewrite) {
+  if (!llvm::hasSingleElement(function.getBody()))
+    return;
+  Elements elements(function);
+  OpBuilder b(function.getContext());
+  SmallVector<Operation *> replaced;
+  for (auto op : llvm::to_vector(function.getBody().front().getOps<DenseAttentionOp>()))
+    if (Value value = rewrite(b, elements, op)) {
+      replaceTensor(b, op.getOutput(), value);
+      replaced.push_back(op);
+    }
+  // Only now, as the analysis knows values by where they are.
+  for (Operation *op : replaced)
+    op->erase();
 }

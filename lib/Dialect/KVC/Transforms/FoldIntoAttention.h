@@ -15,6 +15,11 @@ namespace kvc {
 /// An attention that is there, by its elements.
 AttentionElements readAttention(Elements &elements, DenseAttentionOp op);
 
+/// Replaces attentions of a function by what `rewrite` returns, if it is not null.
+void rewriteAttentions(
+    mlir::func::FuncOp function,
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, Elements &, DenseAttentionOp)> rewrite);
+
 /// Tensors that are returned as caches: what is cached is what keys and values are.
 bool isCached(mlir::Value value);
 

@@ -37,9 +37,9 @@ Element kvc::findWeight(Elements &elements, Element load) {
 namespace {
 class TokenFunctionMatcher {
 public:
-  TokenFunctionMatcher(Elements &elements, Element load, Expr column,
+  TokenFunctionMatcher(Elements &elements, Element load, Expr token, Expr column,
                        function_ref<bool(Value)> stop)
-      : elements(elements), space(elements.getSpace()), stop(stop) {
+      : elements(elements), space(elements.getSpace()), stop(stop), token(token) {
     for (Expr index : load->indices)
       for (unsigned dim = 0; dim < space.getNumDims(); ++dim) {
         Expr expr = getAffineDimExpr(dim, space.getContext());
@@ -61,6 +61,7 @@ private:
   Elements &elements;
   IndexSpace &space;
   function_ref<bool(Value)> stop;
+  Expr token;
   SmallVector<Expr> rows; ///< Dimensions but that of the width.
   Type type;
 };
@@ -126,8 +127,8 @@ bool TokenFunctionMatcher::matchLinear(Element sum, int64_t begin, Expr column) 
     if (!weight || !elements.contains(weight, sum->dims[0]))
       continue;
     if (llvm::any_of(rows, [&](Expr row) {
-          return elements.contains(weight, row) &&
-                 !isa<AffineConstantExpr>(space.getExtent(row));
+          bool isStatic = isa<AffineConstantExpr>(space.getExtent(row));
+          return (row == token || !isStatic) && elements.contains(weight, row);
         }))
       continue;
     Element source = findSource(product->operands[1 - i], Expr(), sum->dims[0]);
@@ -171,9 +172,10 @@ bool TokenFunctionMatcher::match(Element element, int64_t begin, Expr column) {
 }
 
 std::optional<SmallVector<Segment>> kvc::matchTokenFunction(Elements &elements, Element load,
-                                                            Expr column,
+                                                            Expr token, Expr column,
                                                             function_ref<bool(Value)> stop) {
-  TokenFunctionMatcher matcher(elements, load, column, stop);
+  elements.resetBudget();
+  TokenFunctionMatcher matcher(elements, load, token, column, stop);
   if (!matcher.match(load, 0, column))
     return std::nullopt;
   return std::move(matcher.segments);

@@ -28,11 +28,12 @@ struct Segment {
 ///   row[.., w] = source[.., w - begin]                      moved, heads repeated
 ///   row[.., w] = sum over c of source[.., c] * weight[w, c] linear
 ///
-/// `load`: of the rows. `column`: the dimension of their width. `stop`: tensors to take as
-/// sources rather than what they are made of.
+/// `load`: of the rows. `token`, `column`: the dimensions of tokens and of their width; a
+/// weight has not the former. `stop`: tensors to take as sources rather than what they are
+/// made of.
 std::optional<llvm::SmallVector<Segment>>
-matchTokenFunction(Elements &elements, Element load, mlir::AffineExpr column,
-                   llvm::function_ref<bool(mlir::Value)> stop);
+matchTokenFunction(Elements &elements, Element load, mlir::AffineExpr token,
+                   mlir::AffineExpr column, llvm::function_ref<bool(mlir::Value)> stop);
 
 /// The argument or constant that a load of a weight goes back to, or null.
 Element findWeight(Elements &elements, Element load);

@@ -63,7 +63,7 @@ def KVC_DenseAttentionOp
        each result is a dimension, not used twice, or 0 where the tensor's size is 1;
     3. queries and result have all dimensions but j, of which w has to be there; keys and
        values all but i, of which j and w have to; a mask all but w, of which j has to;
-       sinks h and g. One that is nowhere has size 1;
+       sinks h and g. One that no query, key or value has is of size 1;
     4. dimensions that are static agree, w within a term, and of value and result;
     5. elements of queries, keys, values and result are of one type;
     6. score modifiers implement the score interface, no kind occurs twice, and a window

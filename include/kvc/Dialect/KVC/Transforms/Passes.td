@@ -142,7 +142,8 @@ def SinkThroughCachePass : Pass<"kvc-sink-through-cache", "::mlir::ModuleOp"> {
     Caches are the results with the attribute `kvc.cache`, and the arguments of the same name
     whose rows come before; new rows are concatenated to these. All functions of the
     module have to make their rows in the same way; arguments that are no caches are taken to be the
-    same in all of them, in their order.
+    same in all of them, in their order. What f multiplies by is a weight if it does not
+    depend on the token: no call changes it.
 
     The cut is taken where it saves bytes, and the columns that each query head multiplies by
     grow by at most a factor of `max-work`: absorbed MLA costs 3.4, caching the
