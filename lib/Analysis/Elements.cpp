@@ -310,6 +310,24 @@ static Expr matchSequence(ArrayRef<int64_t> values, Expr index) {
   return {};
 }
 
+static double toDouble(APFloat value) {
+  bool losesInfo;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
+}
+
+/// The row-major position of an element whose indices are constants in range.
+static std::optional<int64_t> getPosition(ShapedType type, ArrayRef<Expr> indices) {
+  int64_t position = 0;
+  for (auto [size, index] : llvm::zip_equal(type.getShape(), indices)) {
+    auto constant = dyn_cast<AffineConstantExpr>(index);
+    if (!constant || constant.getValue() < 0 || constant.getValue() >= size)
+      return std::nullopt;
+    position = position * size + constant.getValue();
+  }
+  return position;
+}
+
 Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
   ElementNode node{ElementKind::Load};
   node.tensor = tensor;
@@ -319,7 +337,7 @@ Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
   if (matchPattern(tensor, m_Constant(&constant))) {
     Type type = constant.getElementType();
     if (constant.isSplat() && isa<FloatType>(type))
-      return number(constant.getSplatValue<APFloat>().convertToDouble());
+      return number(toDouble(constant.getSplatValue<APFloat>()));
     ElementNode integer{type.isInteger(1) ? ElementKind::NonNegative : ElementKind::Index};
     if (constant.isSplat() && type.isIntOrIndex()) {
       APInt value = constant.getSplatValue<APInt>();
@@ -337,10 +355,13 @@ Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
         return make(integer);
       }
     }
+    if (std::optional<int64_t> position = getPosition(constant.getType(), node.indices);
+        position && isa<FloatType>(type))
+      return number(toDouble(constant.getValues<APFloat>()[*position]));
   }
   // Positions count from the first token of the sequence.
   if (past && isPositions(tensor) && !node.indices.empty()) {
-    ElementNode position{ElementKind::Index};
+    ElementNode position{ElementKind::Index, tensor, node.indices};
     position.index = space.simplify(node.indices.back() + past);
     return make(position);
   }
@@ -418,6 +439,12 @@ static std::optional<double> foldNumbers(StringRef name, ArrayRef<Element> opera
     return 1 / std::sqrt(values[0]);
   if (name == "math.powf")
     return std::pow(values[0], values[1]);
+  if (name == "math.exp")
+    return std::exp(values[0]);
+  if (name == "math.exp2")
+    return std::exp2(values[0]);
+  if (name == "math.log")
+    return std::log(values[0]);
   if (name == "arith.sitofp")
     return values[0];
   return std::nullopt;
@@ -441,6 +468,8 @@ Element Elements::apply(StringRef name, ArrayRef<Element> operands, Attribute pr
   if (name == "arith.select" && operands[0]->kind == ElementKind::NonNegative)
     if (std::optional<bool> known = space.isNonNegative(operands[0]->index))
       return operands[*known ? 1 : 2];
+  if (name == "math.fma")
+    return apply("arith.addf", {apply("arith.mulf", operands.take_front(2)), operands[2]});
   // Neutral elements, which exports are full of.
   auto isNumber = [&](unsigned index, double value) {
     return operands[index]->getNumber() == value;
@@ -499,6 +528,20 @@ Element Elements::resolve(Element element) {
   return expanded ? expanded : element;
 }
 
+std::optional<double> Elements::evaluate(Element element) {
+  element = resolve(element);
+  if (element->kind != ElementKind::Apply)
+    return element->getNumber();
+  SmallVector<Element> operands;
+  for (Element operand : element->operands) {
+    std::optional<double> value = evaluate(operand);
+    if (!value)
+      return std::nullopt;
+    operands.push_back(number(*value));
+  }
+  return foldNumbers(element->name, operands);
+}
+
 Element Elements::replaceDims(Element element, const DenseMap<Expr, Expr> &replacements) {
   auto replace = [&](Expr expr) { return space.simplify(expr.replace(replacements)); };
   switch (element->kind) {
@@ -515,6 +558,8 @@ Element Elements::replaceDims(Element element, const DenseMap<Expr, Expr> &repla
   case ElementKind::NonNegative: {
     ElementNode node = *element;
     node.index = replace(node.index);
+    for (Expr &index : node.indices)
+      index = replace(index);
     return make(node);
   }
   case ElementKind::Apply: {

@@ -30,7 +30,7 @@ using Element = const ElementNode *;
 enum class ElementKind {
   Load,        ///< The element of `tensor` at `indices`.
   Number,      ///< A constant.
-  Index,       ///< The integer `index`.
+  Index,       ///< The integer `index`; read from `tensor` at `indices`, if that is a position.
   NonNegative, ///< i1: whether `index` >= 0.
   Apply,       ///< The operation `name` of arith or math on `operands`.
   Reduce,      ///< `operands` [value, start], combined by `name` over all values of `dims`.
@@ -79,6 +79,9 @@ public:
   Element followMoves(Element element, llvm::function_ref<bool(mlir::Value)> stop = {});
   /// `element`, expanded if it is a load of what is computed.
   Element resolve(Element element);
+
+  /// The value of what is made of constants only.
+  std::optional<double> evaluate(Element element);
 
   /// The same element with other expressions for some dimensions.
   Element replaceDims(Element element, const llvm::DenseMap<Expr, Expr> &replacements);

@@ -12,7 +12,7 @@
 // What does not depend on j changes nothing, which is why no maximum is looked for: it
 // is one of these.
 //===----------------------------------------------------------------------===//
-#include "AttentionElements.h"
+#include "FoldIntoAttention.h"
 
 #include <cmath>
 
@@ -245,6 +245,10 @@ bool AttentionMatcher::scaleBy(Score &score, double factor) {
 /// What is left of an operand of the product without constant factors.
 Element AttentionMatcher::takeFactors(Element element, double &scale) {
   while (true) {
+    // Keys of the cache are what it holds.
+    Element moved = elements.followMoves(element, isCached);
+    if (moved->kind == ElementKind::Load && isCached(moved->tensor))
+      return element;
     Element resolved = elements.resolve(element);
     if (!resolved->is("arith.mulf") && !resolved->is("arith.divf"))
       return element;

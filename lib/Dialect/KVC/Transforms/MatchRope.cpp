@@ -111,9 +111,9 @@ RopeMatcher::Scaled RopeMatcher::takeFactors(Element element) {
     if (!resolved->is("arith.mulf") && !resolved->is("arith.divf"))
       return {factor, element};
     Element lhs = resolved->operands[0], rhs = resolved->operands[1];
-    if (resolved->is("arith.mulf") && elements.resolve(lhs)->getNumber())
+    if (resolved->is("arith.mulf") && elements.evaluate(lhs))
       std::swap(lhs, rhs);
-    std::optional<double> number = elements.resolve(rhs)->getNumber();
+    std::optional<double> number = elements.evaluate(rhs);
     if (!number || *number == 0)
       return {factor, element};
     factor = resolved->is("arith.mulf") ? factor * *number : factor / *number;
@@ -176,6 +176,10 @@ std::optional<RopeMatcher::Angle> RopeMatcher::matchAngle(Element element) {
     return std::nullopt;
   };
   Angle angle;
+  if (std::optional<double> number = elements.evaluate(element)) {
+    angle.frequency.factor = *number;
+    return angle;
+  }
   auto [factor, rest] = takeFactors(element);
   angle.frequency.factor = factor;
   Element product = elements.resolve(rest);
@@ -192,29 +196,22 @@ std::optional<RopeMatcher::Angle> RopeMatcher::matchAngle(Element element) {
   }
   if (product->is("arith.mulf")) {
     // If none of the factors has the position, the whole is a frequency.
-    std::optional<Angle> factors[2];
-    for (unsigned i : {0, 1}) {
-      factors[i] = matchAngle(product->operands[i]);
-      if (!factors[i])
-        return std::nullopt;
-    }
-    if (factors[0]->position && factors[1]->position)
+    std::optional<Angle> lhs = matchAngle(product->operands[0]);
+    std::optional<Angle> rhs = lhs ? matchAngle(product->operands[1]) : std::nullopt;
+    if (!rhs)
+      return std::nullopt;
+    if (lhs->position && rhs->position)
       return refuse("an angle is a product of two integers");
-    if (factors[1]->position)
-      std::swap(factors[0], factors[1]);
-    if (factors[0]->position) {
-      if (factors[0]->frequency.load && factors[1]->frequency.load)
+    if (lhs->position || rhs->position) {
+      if (lhs->frequency.load && rhs->frequency.load)
         return refuse("an angle is a product of a position and two tensors");
-      angle.position = factors[0]->position;
-      angle.frequency.factor *= factors[0]->frequency.factor * factors[1]->frequency.factor;
-      angle.frequency.load = factors[factors[0]->frequency.load ? 0 : 1]->frequency.load;
+      angle.position = lhs->position ? lhs->position : rhs->position;
+      angle.frequency.factor *= lhs->frequency.factor * rhs->frequency.factor;
+      angle.frequency.load = lhs->frequency.load ? lhs->frequency.load : rhs->frequency.load;
       return angle;
     }
   } else if (product->is("arith.sitofp") || product->is("arith.uitofp")) {
     angle.position = product->operands[0];
-    return angle;
-  } else if (std::optional<double> number = product->getNumber()) {
-    angle.frequency.factor *= *number;
     return angle;
   }
   rest = elements.followMoves(rest);
