@@ -84,7 +84,7 @@ std::optional<RopeBuilder::Positions> RopeBuilder::useAsIs(Element load) {
 
 std::optional<RopeBuilder::Positions> RopeBuilder::findPositions() {
   Element position = rope.position;
-  while (position && position->tensor && !position->indices.empty()) {
+  while (position && position->tensor && position->kind != ElementKind::Scalar) {
     if (std::optional<Positions> found = useAsIs(position))
       return found;
     position = position->kind == ElementKind::Load ? elements.expand(position) : nullptr;
@@ -99,7 +99,7 @@ std::optional<RopeBuilder::Positions> RopeBuilder::computePositions() {
     return std::nullopt;
   };
   Element position = rope.position;
-  bool isRead = position->tensor && !position->indices.empty();
+  bool isRead = position->tensor && position->kind != ElementKind::Scalar;
   if (!isRead && position->kind != ElementKind::Index)
     return refuse("its positions are no integers that are known or read");
   SmallVector<Expr> exprs;

@@ -84,6 +84,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 bool AttentionMatcher::match(Value tensor) {
+  elements.resetBudget();
   for (Expr size : elements.getSizes(tensor))
     result.outputDims.push_back(space.addDim(size));
   Element element = elements.resolve(elements.load(tensor, result.outputDims));

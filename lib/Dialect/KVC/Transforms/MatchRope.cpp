@@ -94,6 +94,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 Element RopeMatcher::loadColumn(int64_t column) {
+  elements.resetBudget();
   SmallVector<Expr> indices(result.dims);
   indices.push_back(space.constant(column));
   return elements.load(tensor, indices);
@@ -271,6 +272,7 @@ bool RopeMatcher::matchInput(Value input, ArrayRef<Column> columns) {
   int64_t width = columns.size(), half = width / 2;
   result.frequencies.assign(half, {});
   for (auto [a, column] : llvm::enumerate(columns)) {
+    elements.resetBudget();
     std::optional<Source> own = findSource(column.cos.x, input);
     std::optional<Source> other = findSource(column.sin.x, input);
     if (!own || !other || own->column != static_cast<int64_t>(a))

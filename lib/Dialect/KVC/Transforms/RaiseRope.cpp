@@ -53,16 +53,13 @@ void RaiseRopePass::runOnOperation() {
   OpBuilder b(function.getContext());
   IRRewriter rewriter(b);
   // The last tensor that is an embedding is the one with the fewest moves and conversions
-  // after it; those before it are no longer used then. Operations stay until the end, as
-  // the analysis knows values by where they are.
+  // after it; those before it are no longer used then.
   SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(
       function.getBody().front().getOperations()));
   llvm::SmallPtrSet<Operation *, 16> unused;
   SmallVector<Missed> missed;
   for (Operation *op : llvm::reverse(ops)) {
-    if (wouldOpBeTriviallyDead(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
-          return unused.contains(user);
-        })) {
+    if (isUnused(op, unused)) {
       unused.insert(op);
       continue;
     }
@@ -72,12 +69,14 @@ void RaiseRopePass::runOnOperation() {
     auto type = dyn_cast<RankedTensorType>(root.getType());
     if (!type || !isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type.getElementType()))
       continue;
+    elements.forgetElements();
     RaiseFailure why;
     Value raised;
     if (std::optional<RopeElements> rope = matchRope(elements, root, why))
       raised = buildRope(b, elements, *rope, root, why);
     if (!raised && why.reason.empty())
       continue;
+    elements.resetBudget();
     Value origin = findOrigin(elements, root);
     auto isSame = [&](const Missed &other) { return other.origin == origin; };
     if (!raised) {
