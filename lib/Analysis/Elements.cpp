@@ -259,39 +259,39 @@ Expr Elements::getScalar(Value value) {
 }
 
 Expr Elements::computeScalar(Value value) {
-    APInt constant;
-    if (matchPattern(value, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 64)
-      return space.constant(constant.getSExtValue());
-    Operation *op = value.getDefiningOp();
-    if (auto dim = dyn_cast_or_null<tensor::DimOp>(op))
-      if (std::optional<int64_t> index = dim.getConstantIndex();
-          index && isa<RankedTensorType>(dim.getSource().getType()) &&
-          *index < cast<RankedTensorType>(dim.getSource().getType()).getRank())
-        return getSize(dim.getSource(), *index);
-    if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) &&
-        isWide(value.getType()))
-      return getScalar(op->getOperand(0));
-    if (auto extract = dyn_cast_or_null<tensor::ExtractOp>(op);
-        extract && past && isPositions(extract.getTensor()) && !extract.getIndices().empty())
-      return getScalar(extract.getIndices().back()) + past;
-    auto isFactor = [](Expr expr) { return expr.isSymbolicOrConstant(); };
-    if (isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
-      Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
-      if (isa<arith::AddIOp>(op))
-        return lhs + rhs;
-      if (isa<arith::SubIOp>(op))
-        return lhs - rhs;
-      if (isFactor(lhs) && isFactor(rhs))
-        return lhs * rhs;
-    }
-    if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op)) {
-      // Rounded down, as sizes are not negative.
-      Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
-      auto divisor = dyn_cast<AffineConstantExpr>(rhs);
-      if (divisor && divisor.getValue() > 0 && space.isNonNegative(lhs) == true)
-        return lhs.floorDiv(rhs);
-    }
-    return addSymbol(value);
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 64)
+    return space.constant(constant.getSExtValue());
+  Operation *op = value.getDefiningOp();
+  if (auto dim = dyn_cast_or_null<tensor::DimOp>(op))
+    if (std::optional<int64_t> index = dim.getConstantIndex();
+        index && isa<RankedTensorType>(dim.getSource().getType()) &&
+        *index < cast<RankedTensorType>(dim.getSource().getType()).getRank())
+      return getSize(dim.getSource(), *index);
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) &&
+      isWide(value.getType()))
+    return getScalar(op->getOperand(0));
+  if (auto extract = dyn_cast_or_null<tensor::ExtractOp>(op);
+      extract && past && isPositions(extract.getTensor()) && !extract.getIndices().empty())
+    return getScalar(extract.getIndices().back()) + past;
+  auto isFactor = [](Expr expr) { return expr.isSymbolicOrConstant(); };
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
+    Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
+    if (isa<arith::AddIOp>(op))
+      return lhs + rhs;
+    if (isa<arith::SubIOp>(op))
+      return lhs - rhs;
+    if (isFactor(lhs) && isFactor(rhs))
+      return lhs * rhs;
+  }
+  if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op)) {
+    // Rounded down, as sizes are not negative.
+    Expr lhs = getScalar(op->getOperand(0)), rhs = getScalar(op->getOperand(1));
+    auto divisor = dyn_cast<AffineConstantExpr>(rhs);
+    if (divisor && divisor.getValue() > 0 && space.isNonNegative(lhs) == true)
+      return lhs.floorDiv(rhs);
+  }
+  return addSymbol(value);
 }
 
 //===----------------------------------------------------------------------===//

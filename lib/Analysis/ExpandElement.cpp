@@ -233,8 +233,8 @@ Element Expander::evaluate(Value value) {
   if (auto found = values.find(value); found != values.end())
     return found->second;
   ++depth;
-  Element result = depth < kMaxBodyDepth ? evaluateOnce(value)
-                                         : elements.make({ElementKind::Unknown});
+  Element result =
+      depth < kMaxBodyDepth ? evaluateOnce(value) : elements.make({ElementKind::Unknown});
   --depth;
   values[value] = result;
   return result;

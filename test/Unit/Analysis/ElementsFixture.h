@@ -21,10 +21,10 @@
 class ElementsTest : public testing::Test {
 protected:
   ElementsTest() : context(mlir::MLIRContext::Threading::DISABLED) {
-    context.loadDialect<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
-                        mlir::func::FuncDialect, mlir::linalg::LinalgDialect,
-                        mlir::math::MathDialect, mlir::tensor::TensorDialect,
-                        kvc::KVCDialect>();
+    context
+        .loadDialect<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
+                     mlir::func::FuncDialect, mlir::linalg::LinalgDialect,
+                     mlir::math::MathDialect, mlir::tensor::TensorDialect, kvc::KVCDialect>();
     context.allowUnregisteredDialects();
   }
 

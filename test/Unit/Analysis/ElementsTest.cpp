@@ -10,10 +10,11 @@
 using namespace kvc;
 
 TEST_F(ElementsTest, Moves) {
-  EXPECT_EQ(expand("func.func @f(%x: tensor<4x6xf32>) -> tensor<24xf32> {"
-                   "  %0 = tensor.collapse_shape %x [[0, 1]] : tensor<4x6xf32> into tensor<24xf32>"
-                   "  return %0 : tensor<24xf32> }"),
-            "%arg0[d0 floordiv 6, d0 mod 6]");
+  EXPECT_EQ(
+      expand("func.func @f(%x: tensor<4x6xf32>) -> tensor<24xf32> {"
+             "  %0 = tensor.collapse_shape %x [[0, 1]] : tensor<4x6xf32> into tensor<24xf32>"
+             "  return %0 : tensor<24xf32> }"),
+      "%arg0[d0 floordiv 6, d0 mod 6]");
   EXPECT_EQ(expand("func.func @f(%x: tensor<24xf32>) -> tensor<4x6xf32> {"
                    "  %0 = tensor.expand_shape %x [[0, 1]] output_shape [4, 6]"
                    "      : tensor<24xf32> into tensor<4x6xf32>"
@@ -72,14 +73,15 @@ TEST_F(ElementsTest, Computation) {
 }
 
 TEST_F(ElementsTest, Sums) {
-  EXPECT_EQ(expand("func.func @f(%x: tensor<2x4xf32>, %y: tensor<4x3xf32>) -> tensor<2x3xf32> {"
-                   "  %z = arith.constant 0.0 : f32"
-                   "  %0 = tensor.empty() : tensor<2x3xf32>"
-                   "  %1 = linalg.fill ins(%z : f32) outs(%0 : tensor<2x3xf32>) -> tensor<2x3xf32>"
-                   "  %2 = linalg.matmul ins(%x, %y : tensor<2x4xf32>, tensor<4x3xf32>)"
-                   "      outs(%1 : tensor<2x3xf32>) -> tensor<2x3xf32>"
-                   "  return %2 : tensor<2x3xf32> }"),
-            "arith.addf(arith.mulf(%arg0[d0, d3], %arg1[d3, d1]), %1[d0, d1])");
+  EXPECT_EQ(
+      expand("func.func @f(%x: tensor<2x4xf32>, %y: tensor<4x3xf32>) -> tensor<2x3xf32> {"
+             "  %z = arith.constant 0.0 : f32"
+             "  %0 = tensor.empty() : tensor<2x3xf32>"
+             "  %1 = linalg.fill ins(%z : f32) outs(%0 : tensor<2x3xf32>) -> tensor<2x3xf32>"
+             "  %2 = linalg.matmul ins(%x, %y : tensor<2x4xf32>, tensor<4x3xf32>)"
+             "      outs(%1 : tensor<2x3xf32>) -> tensor<2x3xf32>"
+             "  return %2 : tensor<2x3xf32> }"),
+      "arith.addf(arith.mulf(%arg0[d0, d3], %arg1[d3, d1]), %1[d0, d1])");
 }
 
 TEST_F(ElementsTest, Constants) {

@@ -111,12 +111,14 @@ TEST_F(HostileElementsTest, FunctionsWithoutOrWithSeveralBlocks) {
 }
 
 /// A function that applies `line` to its own result again and again.
-static std::string repeat(const char *signature, const char *type, const char *line, int count) {
+static std::string repeat(const char *signature, const char *type, const char *line,
+                          int count) {
   std::string text = std::string("func.func @f(") + signature + ") -> " + type + " {\n";
   for (int i = 0; i < count; ++i) {
     std::string own = line;
-    for (auto [mark, name] : {std::pair("IN", i == 0 ? std::string("%x") : "%v" + std::to_string(i)),
-                              std::pair("OUT", "%v" + std::to_string(i + 1))})
+    for (auto [mark, name] :
+         {std::pair("IN", i == 0 ? std::string("%x") : "%v" + std::to_string(i)),
+          std::pair("OUT", "%v" + std::to_string(i + 1))})
       for (size_t at = own.find(mark); at != std::string::npos; at = own.find(mark))
         own.replace(at, strlen(mark), name);
     text += own + "\n";
@@ -148,7 +150,8 @@ TEST_F(HostileElementsTest, WhatDoublesEachTimeEnds) {
 }
 
 TEST_F(HostileElementsTest, LongChainsEnd) {
-  expand(repeat("%x: tensor<4xf32>", "tensor<4xf32>", "OUT = math.exp IN : tensor<4xf32>", 20000));
+  expand(
+      repeat("%x: tensor<4xf32>", "tensor<4xf32>", "OUT = math.exp IN : tensor<4xf32>", 20000));
   expand(repeat("%x: tensor<?xf32>", "tensor<?xf32>",
                 "OUT = tensor.cast IN : tensor<?xf32> to tensor<?xf32>", 20000));
   std::string sums = "func.func @f(%v0: index) -> tensor<?xf32> {\n";

@@ -60,7 +60,8 @@ TEST_F(IndexSpaceTest, DivisionsUseExtents) {
   // The remainder may be larger.
   Expr wide = addDim(5);
   EXPECT_FALSE(space.areEqual(divide(h * 4 + wide, constant(4)), h));
-  EXPECT_TRUE(space.areEqual(divide(divide(h, constant(2)), constant(3)), divide(h, constant(6))));
+  EXPECT_TRUE(
+      space.areEqual(divide(divide(h, constant(2)), constant(3)), divide(h, constant(6))));
 }
 
 TEST_F(IndexSpaceTest, BoundsAreProven) {

@@ -141,9 +141,8 @@ std::optional<RopeBuilder::Positions> RopeBuilder::computePositions() {
       value = arith::ExtSIOp::create(nested, at, b.getI64Type(), value);
     linalg::YieldOp::create(nested, at, value);
   };
-  auto op = linalg::GenericOp::create(
-      b, loc, init.getType(), ValueRange(), init,
-      b.getMultiDimIdentityMap(shape.size()), loops, body);
+  auto op = linalg::GenericOp::create(b, loc, init.getType(), ValueRange(), init,
+                                      b.getMultiDimIdentityMap(shape.size()), loops, body);
   result.tensor = op.getResult(0);
   if (isKnown)
     return result;
@@ -246,7 +245,8 @@ Value RopeBuilder::buildFrequencies() {
       value = arith::ExtFOp::create(nested, at, nested.getF32Type(), value);
     else if (bits > 32)
       value = arith::TruncFOp::create(nested, at, nested.getF32Type(), value);
-    linalg::YieldOp::create(nested, at, arith::MulFOp::create(nested, at, value, factor).getResult());
+    linalg::YieldOp::create(nested, at,
+                            arith::MulFOp::create(nested, at, value, factor).getResult());
   };
   AffineMap identity = b.getMultiDimIdentityMap(1);
   return linalg::GenericOp::create(b, loc, type, result, init, {identity, identity},

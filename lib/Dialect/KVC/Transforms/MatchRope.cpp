@@ -186,9 +186,8 @@ std::optional<RopeMatcher::Angle> RopeMatcher::matchAngle(Element element) {
   Element product = elements.resolve(rest);
   // A matrix product of a column and a row.
   while (product->isReduce("arith.addf") &&
-         llvm::all_of(product->dims, [&](Expr dim) {
-           return space.getExtent(dim) == space.constant(1);
-         }) &&
+         llvm::all_of(product->dims,
+                      [&](Expr dim) { return space.getExtent(dim) == space.constant(1); }) &&
          elements.resolve(product->operands[1])->getNumber() == 0.0) {
     Scaled scaled = takeFactors(product->operands[0]);
     angle.frequency.factor *= scaled.factor;

@@ -53,7 +53,8 @@ void RaiseAttentionPass::runOnOperation() {
       continue;
     Value root = op->getResult(0);
     auto type = dyn_cast<RankedTensorType>(root.getType());
-    if (!type || !isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
+    if (!type ||
+        !isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
       continue;
     elements.forgetElements();
     RaiseFailure why;

@@ -54,8 +54,8 @@ void RaiseRopePass::runOnOperation() {
   IRRewriter rewriter(b);
   // The last tensor that is an embedding is the one with the fewest moves and conversions
   // after it; those before it are no longer used then.
-  SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(
-      function.getBody().front().getOperations()));
+  SmallVector<Operation *> ops =
+      llvm::to_vector(llvm::make_pointer_range(function.getBody().front().getOperations()));
   llvm::SmallPtrSet<Operation *, 16> unused;
   SmallVector<Missed> missed;
   for (Operation *op : llvm::reverse(ops)) {
@@ -67,7 +67,8 @@ void RaiseRopePass::runOnOperation() {
       continue;
     Value root = op->getResult(0);
     auto type = dyn_cast<RankedTensorType>(root.getType());
-    if (!type || !isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type.getElementType()))
+    if (!type ||
+        !isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type.getElementType()))
       continue;
     elements.forgetElements();
     RaiseFailure why;
@@ -88,8 +89,7 @@ void RaiseRopePass::runOnOperation() {
     llvm::erase_if(missed, isSame);
     root.replaceAllUsesWith(raised);
     unused.insert(op);
-    remark::passed(raised.getLoc(),
-                   remark::RemarkOpts::name("RaisedRope").category(DEBUG_TYPE))
+    remark::passed(raised.getLoc(), remark::RemarkOpts::name("RaisedRope").category(DEBUG_TYPE))
         << "rotary embedding raised";
   }
   for (Operation *op : llvm::reverse(ops))

@@ -40,8 +40,8 @@ Value SizeEmitter::emitValue(AffineExpr size) {
   Value lhs = emitValue(binary.getLHS()), rhs = emitValue(binary.getRHS());
   if (!lhs || !rhs)
     return {};
-  bool divides = size.getKind() == AffineExprKind::FloorDiv ||
-                 size.getKind() == AffineExprKind::Mod;
+  bool divides =
+      size.getKind() == AffineExprKind::FloorDiv || size.getKind() == AffineExprKind::Mod;
   if (divides && elements.getSpace().isNonNegative(binary.getLHS()) != true)
     return {};
   switch (size.getKind()) {
