@@ -5,18 +5,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "HostCode.h"
+
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -47,43 +46,12 @@ static void addBuffers(OpPassManager &pm) {
   pm.addPass(createConvertLinalgToLoopsPass());
 }
 
-/// After it arithmetic is in types that every processor has, and nothing needs a
-/// library but libc and libm.
-static void addPlainArithmetic(OpPassManager &pm) {
-  arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"f16", "bf16"};
-  emulate.targetTypeStr = "f32";
-  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
-  pm.addPass(math::createMathExtendToSupportedTypes());
-  pm.addPass(createExpandRuntimeCallsPass());
-  pm.addPass(arith::createArithExpandOpsPass());
-  pm.addPass(createConvertMathToLibmPass());
-}
-
-/// After it everything is in the LLVM dialect.
-static void addLLVM(OpPassManager &pm) {
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass()); // of the offsets that this computes
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-}
-
 void kvc::buildKVCToDefinitionPipeline(OpPassManager &pm,
                                        const DefinitionPipelineOptions &options) {
   addLoops(pm, options);
   addBuffers(pm);
   addPlainArithmetic(pm);
-  addLLVM(pm);
+  addBuffersToLLVM(pm);
   pm.addPass(createWrapDefinitionPass());
   BuildProgramPassOptions program;
   program.programName = options.programName;

@@ -269,7 +269,7 @@ static kvc_status_t runScale(const kvc_rt_api_t *rt, kvc_stream_t *stream,
 
 static FakeProgram makeScaleProgram() {
   FakeProgram fake;
-  kvc_function_entry_t entry = {needsForScale, runScale};
+  kvc_function_entry_t entry = {needsForScale, runScale, nullptr};
   fake.addFunction("scale",
                    {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC, 3}, true),
                     makeBatchArg(),
@@ -409,7 +409,7 @@ TEST(ProgramTest, CallsOfTwoThreadsTakeTurns) {
         needs->workspace_size = 64 * static_cast<uint64_t>(bounds->max_tokens);
         return kvc_status_t{KVC_STATUS_OK};
       },
-      runMark};
+      runMark, nullptr};
   FakeProgram fake;
   fake.addFunction("mark", {makeTensorArg(KVC_DTYPE_I8, {KVC_DYNAMIC}, true)},
                    &entry);
@@ -447,7 +447,8 @@ TEST(ProgramTest, CallInsideACallIsRefused) {
           innerMessage = kvc_last_message();
         };
         return rt->parallel_for(stream, kernel, &stream, 1);
-      }};
+      },
+      nullptr};
   FakeProgram fake;
   fake.addFunction("inner", {}, &entry);
   fake.build();
@@ -466,7 +467,8 @@ TEST(ProgramTest, BoundsWithoutABatch) {
       needsForScale,
       [](const kvc_rt_api_t *, kvc_stream_t *, const kvc_call_t *) {
         return kvc_status_t{KVC_STATUS_OK};
-      }};
+      },
+      nullptr};
   FakeProgram fake;
   fake.addFunction("plain",
                    {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC}, true),
