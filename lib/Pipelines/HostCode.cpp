@@ -46,6 +46,9 @@ static void addBuffers(OpPassManager &pm) {
 }
 
 void kvc::addPlainArithmetic(OpPassManager &pm) {
+  math::MathExpandOpsPassOptions expand;
+  expand.opMnemonics = {"rsqrt"}; // which libm lacks
+  pm.addPass(math::createMathExpandOpsPass(expand));
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"f16", "bf16"};
   emulate.targetTypeStr = "f32";

@@ -26,6 +26,10 @@ inline constexpr llvm::StringLiteral kHostCodeAttr = "kvc.host_code";
 /// Attribute of a function of host code: the function that computes its sizes.
 inline constexpr llvm::StringLiteral kShapesAttr = "kvc.shapes";
 
+/// Attribute of a function of host code: for each dynamic dimension of its results the
+/// number, in the same way of counting, of the one of its arguments that it is, or -1.
+inline constexpr llvm::StringLiteral kDimSourcesAttr = "kvc.dim_sources";
+
 /// Attribute of both functions: the conditions whose numbers they give, as texts.
 inline constexpr llvm::StringLiteral kConditionsAttr = "kvc.conditions";
 

@@ -257,6 +257,12 @@ void ShapeDerivation::takeDims() {
     read.erase();
   }
   body.eraseArguments(0, numOld);
+  SmallVector<int64_t> sources;
+  for (Value size : body.getTerminator()->getOperands()) {
+    auto arg = dyn_cast<BlockArgument>(size);
+    sources.push_back(arg ? arg.getArgNumber() : -1);
+  }
+  function->setAttr(kDimSourcesAttr, b.getDenseI64ArrayAttr(sources));
   shapes.setFunctionType(b.getFunctionType(body.getArgumentTypes(), shapes.getResultTypes()));
 }
 

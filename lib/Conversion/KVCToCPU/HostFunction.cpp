@@ -87,8 +87,7 @@ LogicalResult HostFunction::checkBody() {
     if (!isa_and_nonnull<KVCDialect>(op.getDialect()) &&
         !isa<func::CallOp, func::ReturnOp>(op))
       return op.emitError("no lowering to the CPU for operation '")
-             << op.getName() << "': expected operations of the kvc dialect, and calls of parts "
-             << "that -kvc-outline-host-code makes";
+             << op.getName() << "': expected operations of the kvc dialect only";
     if (failed(checkOperation(&op, e.tier)))
       return failure();
   }

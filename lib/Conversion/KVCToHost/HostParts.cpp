@@ -216,6 +216,33 @@ SmallVector<bool> HostEntries::findTokenRows() {
     if (isa<AttentionOp, RopeOp, MergeOp>(op))
       add(op.getResults());
   }
+  // A part says which of its dimensions are the same; this goes both ways.
+  bool changed = true;
+  while (std::exchange(changed, false))
+    for (auto call : body.getOps<func::CallOp>()) {
+      SmallVector<std::pair<Value, int64_t>> from, to;
+      forEachDynamicDim(call.getOperandTypes(), [&](unsigned index, int64_t dim) {
+        from.push_back({call.getOperand(index), dim});
+      });
+      forEachDynamicDim(call.getResultTypes(), [&](unsigned index, int64_t dim) {
+        to.push_back({call.getResult(index), dim});
+      });
+      auto sources = getPart(call)->getAttrOfType<DenseI64ArrayAttr>(kDimSourcesAttr);
+      if (!sources || sources.size() != static_cast<int64_t>(to.size()))
+        continue;
+      for (auto [place, source] : llvm::enumerate(sources.asArrayRef())) {
+        if (source < 0 || source >= static_cast<int64_t>(from.size()))
+          continue;
+        auto [operand, operandDim] = from[source];
+        auto [value, dim] = to[place];
+        if (dim != 0 || operandDim != 0 ||
+            tokenRows.contains(operand) == tokenRows.contains(value))
+          continue;
+        tokenRows.insert(operand);
+        tokenRows.insert(value);
+        changed = true;
+      }
+    }
   SmallVector<bool> result;
   for (ValueRange values : {ValueRange(function.getArguments()),
                             ValueRange(body.getTerminator()->getOperands())})
