@@ -23,6 +23,8 @@ using namespace kvc;
 
 /// After it there is no kvc operation left; public functions take buffers.
 static void addLoops(OpPassManager &pm, const DefinitionPipelineOptions &options) {
+  pm.addPass(createInlinerPass());
+  addShapes(pm);
   AssignCacheLayoutPassOptions layout;
   layout.layout = options.layout;
   pm.addPass(createAssignCacheLayoutPass(layout));
@@ -36,14 +38,21 @@ static void addLoops(OpPassManager &pm, const DefinitionPipelineOptions &options
 /// After it there is no tensor left, and every buffer that is allocated is freed.
 static void addBuffers(OpPassManager &pm) {
   pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(bufferization::createBufferLoopHoistingPass());
+  // What the definition of an operation needs for each sequence is allocated.
+  PlaceBuffersPassOptions place;
+  place.keepOthers = true;
+  pm.addPass(createPlaceBuffersPass(place));
   bufferization::buildBufferDeallocationPipeline(pm);
   pm.addPass(createConvertBufferizationToMemRefPass());
   pm.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createLowerAssertionsPass());
 }
 
 void kvc::buildKVCToDefinitionPipeline(OpPassManager &pm,

@@ -77,6 +77,7 @@ void kvc::addBuffersToLLVM(OpPassManager &pm) {
 }
 
 void kvc::addHostCode(OpPassManager &pm) {
+  pm.addPass(createInlinerPass());
   pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -7,7 +7,8 @@
 // How the passes on host code hand on what they know of a function, until the
 // entry points of the host ABI call it. A function of tensors, which takes the
 // memory of its results, a workspace and a place for its fault, has a second one
-// beside it that takes the dynamic dimensions of its tensors and returns
+// beside it that takes the dynamic dimensions of its tensors, and of its batches the
+// numbers of new tokens, and returns
 // - the number of the condition that they break, from 1, or 0 (i32);
 // - the dynamic dimensions of the results, in order;
 // - the bytes of workspace.
@@ -33,6 +34,10 @@ inline constexpr llvm::StringLiteral kDimSourcesAttr = "kvc.dim_sources";
 /// Attribute of both functions: the conditions whose numbers they give, as texts.
 inline constexpr llvm::StringLiteral kConditionsAttr = "kvc.conditions";
 
+/// Attribute of a public function: kvc_arg_desc_t::rows_are_tokens of its arguments,
+/// then of its results.
+inline constexpr llvm::StringLiteral kTokenRowsAttr = "kvc.token_rows";
+
 /// Attribute (unit) of an assertion without which its operation is harmless as well.
 inline constexpr llvm::StringLiteral kHarmlessAttr = "kvc.harmless";
 
@@ -46,7 +51,8 @@ inline constexpr int64_t kWorkspaceAlignment = 64;
 /// True if `op` can be part of the host code of a program for a CPU.
 bool isHostCode(mlir::Operation *op);
 
-/// Calls `visit` for each dynamic dimension of the tensors in `types`, in order.
+/// Calls `visit` for each dynamic dimension of the tensors in `types`, in order. Of a
+/// batch, its number of new tokens counts as one.
 void forEachDynamicDim(mlir::TypeRange types,
                        llvm::function_ref<void(unsigned index, int64_t dim)> visit);
 int64_t countDynamicDims(mlir::TypeRange types);

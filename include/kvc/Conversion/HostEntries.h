@@ -148,8 +148,6 @@ private:
 
   /// Fails with the text of condition `number` if that is not 0.
   void failIfBroken(Value number, mlir::LLVM::LLVMFuncOp part);
-  /// A constant of the module with the given bytes.
-  Value createData(llvm::StringRef name, mlir::Type type, mlir::Attribute data);
   mlir::LLVM::LLVMFuncOp getPart(mlir::func::CallOp call);
   llvm::SmallVector<bool> findTokenRows();
 

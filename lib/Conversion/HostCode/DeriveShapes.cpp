@@ -22,6 +22,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 
 #define DEBUG_TYPE "kvc-derive-shapes"
 
@@ -49,7 +50,10 @@ public:
 private:
   void numberAssertions();
   void copy();
+  void addTokens();
   void dropReferences();
+  void dropOperation(Operation *op);
+  Value getTokens(Value batch);
   void askForDims();
   LogicalResult trace();
   void hoistAssertions();
@@ -57,11 +61,13 @@ private:
   LogicalResult checkDims();
   void dropValues();
   void takeDims();
+  void findTokenRows();
 
   func::FuncOp function;
   SymbolTable &symbols;
   const FrozenRewritePatternSet &patterns;
   func::FuncOp shapes;
+  DenseMap<Value, Value> tokens; ///< Of batches.
   SmallVector<cf::AssertOp> assertions; ///< Of the function, by number.
 };
 } // namespace
@@ -90,29 +96,92 @@ void ShapeDerivation::copy() {
   function->setAttr(kShapesAttr, FlatSymbolRefAttr::get(shapes));
 }
 
-/// Of a kvc operation only the shapes of its results are of interest: all have the
-/// rows of its first tensor.
+/// Stands an index for the number of new tokens of each batch argument.
+void ShapeDerivation::addTokens() {
+  Block &body = shapes.getBody().front();
+  for (BlockArgument arg : llvm::to_vector(body.getArguments()))
+    if (isa<BatchType>(arg.getType()))
+      tokens[arg] = body.addArgument(IndexType::get(arg.getContext()), arg.getLoc());
+}
+
+/// The number of new tokens of a batch that dominates the builder.
+Value ShapeDerivation::getTokens(Value batch) {
+  if (Value known = tokens.lookup(batch))
+    return known;
+  Operation *op = batch.getDefiningOp();
+  Value positions;
+  if (auto csr = dyn_cast_or_null<BatchFromCSROp>(op))
+    positions = csr.getPositions();
+  else if (auto padded = dyn_cast_or_null<BatchFromBlockTableOp>(op))
+    positions = padded.getPositions();
+  if (!positions)
+    return {};
+  OpBuilder b(op);
+  return tokens[batch] = tensor::DimOp::create(b, op->getLoc(), positions, 0);
+}
+
+/// True of a tensor with a row for each token: what all heads and tokens share has
+/// one dimension.
+static bool hasRows(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 1;
+}
+
+/// Replaces a kvc operation by the shapes of its results: all have the rows of its first
+/// tensor, and those are the tokens of its batch.
+void ShapeDerivation::dropOperation(Operation *op) {
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  SmallVector<Value> rows = llvm::filter_to_vector(op->getOperands(), hasRows);
+  Value count;
+  for (Value operand : op->getOperands())
+    if (isa<BatchType>(operand.getType()))
+      count = getTokens(operand);
+  auto rowsOf = [&](Value tensor) { return tensor::DimOp::create(b, loc, tensor, 0); };
+  SmallVector<Value> counts = llvm::map_to_vector(rows, [&](Value tensor) -> Value {
+    return rowsOf(tensor);
+  });
+  if (!count && !counts.empty())
+    count = counts.front();
+  Value same;
+  for (Value other : counts) {
+    Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, other, count);
+    same = same ? arith::AndIOp::create(b, loc, same, equal).getResult() : equal;
+  }
+  if (same) {
+    auto assertion = cf::AssertOp::create(
+        b, loc, same,
+        ("expected the tensors of '" + op->getName().getStringRef() +
+         "' to have as many rows as the batch has new tokens")
+            .str());
+    assertion->setAttr(kNumberAttr, b.getI64IntegerAttr(-1));
+  }
+  for (Value result : op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type)
+      continue;
+    SmallVector<Value> dynamic;
+    if (type.getRank() > 0 && type.isDynamicDim(0))
+      dynamic.push_back(counts.front());
+    result.replaceAllUsesWith(tensor::EmptyOp::create(b, loc, type, dynamic));
+  }
+}
+
+/// Leaves of kvc operations what they have to do with shapes.
 void ShapeDerivation::dropReferences() {
   SmallVector<Operation *> ops;
   shapes.walk([&](Operation *op) {
     if (isa_and_nonnull<KVCDialect>(op->getDialect()))
       ops.push_back(op);
   });
+  auto isForeign = [](Operation *op) {
+    return isa<CacheFromBuffersOp, BatchFromBlockTableOp, BatchFromCSROp>(op);
+  };
+  for (Operation *op : ops)
+    if (!isForeign(op))
+      dropOperation(op);
   for (Operation *op : llvm::reverse(ops)) {
-    OpBuilder b(op);
-    auto rows = llvm::find_if(op->getOperands(), [](Value operand) {
-      return isa<RankedTensorType>(operand.getType());
-    });
-    for (Value result : op->getResults()) {
-      auto type = dyn_cast<RankedTensorType>(result.getType());
-      if (!type)
-        continue;
-      SmallVector<Value> dynamic;
-      for (int64_t dim = 0; dim < type.getRank(); ++dim)
-        if (type.isDynamicDim(dim))
-          dynamic.push_back(tensor::DimOp::create(b, op->getLoc(), *rows, dim));
-      result.replaceAllUsesWith(tensor::EmptyOp::create(b, op->getLoc(), type, dynamic));
-    }
+    op->dropAllUses();
     op->erase();
   }
 }
@@ -182,12 +251,11 @@ LogicalResult ShapeDerivation::takeAssertions() {
   WalkResult result = shapes.walk([&](cf::AssertOp op) {
     if (op->getBlock() == &shapes.getBody().front() && followsFromShapes(op.getArg()))
       return WalkResult::advance();
-    int64_t number = getNumber(op);
     if (!op->hasAttr(kHarmlessAttr)) {
       op.emitError("sizes that depend on values are not supported here: ") << op.getMsg();
       return WalkResult::interrupt();
     }
-    isOpen.set(number);
+    isOpen.set(getNumber(op));
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
@@ -248,7 +316,10 @@ void ShapeDerivation::takeDims() {
   unsigned numOld = body.getNumArguments();
   DenseMap<std::pair<unsigned, int64_t>, Value> dims;
   forEachDynamicDim(function.getArgumentTypes(), [&](unsigned index, int64_t dim) {
-    dims[{index, dim}] = body.addArgument(b.getIndexType(), function.getLoc());
+    Value size = body.addArgument(b.getIndexType(), function.getLoc());
+    dims[{index, dim}] = size;
+    if (Value count = tokens.lookup(body.getArgument(index)))
+      count.replaceAllUsesWith(size);
   });
   SmallVector<tensor::DimOp> reads(body.getOps<tensor::DimOp>());
   for (tensor::DimOp read : reads) {
@@ -266,9 +337,56 @@ void ShapeDerivation::takeDims() {
   shapes.setFunctionType(b.getFunctionType(body.getArgumentTypes(), shapes.getResultTypes()));
 }
 
+/// Records which arguments and results have a row for each token of the one batch: their
+/// number is asserted to be equal.
+void ShapeDerivation::findTokenRows() {
+  if (llvm::count_if(function.getArgumentTypes(), llvm::IsaPred<BatchType>) != 1)
+    return;
+  llvm::EquivalenceClasses<Value> classes;
+  std::function<void(Value)> addEqual = [&](Value condition) {
+    if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+      addEqual(both.getLhs());
+      addEqual(both.getRhs());
+    }
+    if (auto compare = condition.getDefiningOp<arith::CmpIOp>();
+        compare && compare.getPredicate() == arith::CmpIPredicate::eq)
+      classes.unionSets(compare.getLhs(), compare.getRhs());
+  };
+  Block &body = shapes.getBody().front();
+  for (auto assertion : body.getOps<cf::AssertOp>())
+    addEqual(assertion.getArg());
+  Value count;
+  DenseMap<unsigned, Value> rowsOfArgument, rowsOfResult;
+  unsigned place = 0;
+  forEachDynamicDim(function.getArgumentTypes(), [&](unsigned index, int64_t dim) {
+    Value size = body.getArgument(place++);
+    if (isa<BatchType>(function.getArgument(index).getType()))
+      count = size;
+    else if (dim == 0)
+      rowsOfArgument[index] = size;
+  });
+  place = 0;
+  forEachDynamicDim(function.getResultTypes(), [&](unsigned index, int64_t dim) {
+    Value size = body.getTerminator()->getOperand(place++);
+    if (dim == 0)
+      rowsOfResult[index] = size;
+  });
+  SmallVector<bool> tokenRows;
+  auto add = [&](Value rows) {
+    tokenRows.push_back(rows && (rows == count || classes.isEquivalent(rows, count)));
+  };
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    add(rowsOfArgument.lookup(i));
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    add(rowsOfResult.lookup(i));
+  function->setAttr(kTokenRowsAttr,
+                    DenseBoolArrayAttr::get(function.getContext(), tokenRows));
+}
+
 LogicalResult ShapeDerivation::derive() {
   numberAssertions();
   copy();
+  addTokens();
   dropReferences();
   askForDims();
   if (failed(trace()))
@@ -278,6 +396,7 @@ LogicalResult ShapeDerivation::derive() {
     return failure();
   dropValues();
   takeDims();
+  findTokenRows();
   return success();
 }
 

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/HostCode.h"
 
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -38,11 +40,14 @@ bool isHostCode(Operation *op) {
 }
 
 void forEachDynamicDim(TypeRange types, function_ref<void(unsigned, int64_t)> visit) {
-  for (auto [index, type] : llvm::enumerate(types))
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
+  for (auto [index, type] : llvm::enumerate(types)) {
+    if (isa<BatchType>(type))
+      visit(index, 0);
+    else if (auto tensor = dyn_cast<RankedTensorType>(type))
       for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
         if (tensor.isDynamicDim(dim))
           visit(index, dim);
+  }
 }
 
 int64_t countDynamicDims(TypeRange types) {

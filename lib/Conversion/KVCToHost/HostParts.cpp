@@ -7,7 +7,8 @@
 // Shapes first: each part computes those of its results, so that all memory is laid
 // out and every shape is checked before anything runs.
 //===----------------------------------------------------------------------===//
-#include "kvc/Conversion/DefinitionABI.h"
+#include "ConditionTexts.h"
+
 #include "kvc/Conversion/HostEntries.h"
 
 #include "kvc/Dialect/KVC/IR/KVC.h"
@@ -48,18 +49,6 @@ LogicalResult HostEntries::checkHostCode() {
   return success();
 }
 
-Value HostEntries::createData(StringRef name, Type type, Attribute data) {
-  LLVM::GlobalOp global;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(function->getParentOfType<ModuleOp>().getBody());
-    global = LLVM::GlobalOp::create(b, ints.loc, type, /*isConstant=*/true,
-                                    LLVM::Linkage::Internal, name, data);
-    symbols.insert(global);
-  }
-  return LLVM::AddressOfOp::create(b, ints.loc, global);
-}
-
 void HostEntries::failIfBroken(Value number, LLVM::LLVMFuncOp part) {
   auto conditions = part->getAttrOfType<ArrayAttr>(kConditionsAttr);
   if (!conditions || conditions.empty())
@@ -69,22 +58,9 @@ void HostEntries::failIfBroken(Value number, LLVM::LLVMFuncOp part) {
   b.setInsertionPointToEnd(number.getParentBlock());
   LLVM::CondBrOp::create(b, ints.loc, ints.equal(number, ints.i32(0)), next, failed);
   b.setInsertionPointToStart(failed);
-  std::string texts;
-  SmallVector<int32_t> places;
-  for (StringRef text : conditions.getAsValueRange<StringAttr>()) {
-    places.push_back(texts.size());
-    texts += ("in '" + function.getName() + "': " + text).str();
-    texts.push_back('\0');
-  }
-  auto bytesType = LLVM::LLVMArrayType::get(b.getI8Type(), texts.size());
-  auto placesType = LLVM::LLVMArrayType::get(b.getI32Type(), places.size());
-  Value text = createData("kvc.conditions", bytesType, b.getStringAttr(texts));
-  Value table = createData("kvc.places", placesType, b.getI32TensorAttr(places));
-  Value index = ints.toI64(ints.sub(number, ints.i32(1)));
-  Value place = abi.loadI32(ints.offset(table, ints.mul(index, sizeof(int32_t))), 0);
+  Value text = emitConditionText(b, ints.loc, symbols, function.getName(), conditions, number);
   Value status = abi.callTable(rt, offsetof(kvc_rt_api_t, fail), ints.i32Type(),
-                               {ints.i32(KVC_STATUS_INVALID_ARGUMENT),
-                                ints.offset(text, ints.toI64(place))});
+                               {ints.i32(KVC_STATUS_INVALID_ARGUMENT), text});
   LLVM::BrOp::create(b, ints.loc, ValueRange(status), failureBlock);
   b.setInsertionPointToStart(next);
 }

@@ -59,6 +59,20 @@ LogicalResult kvc::recordFunctionTypes(ModuleOp module) {
       diag.attachNote(user->getLoc()) << "used here";
       return diag;
     }
+    // What is made of arrays is checked before anything is computed.
+    WalkResult made = function.walk([&](Operation *op) {
+      bool isForeign = isa<CacheFromBuffersOp, BatchFromBlockTableOp, BatchFromCSROp>(op);
+      for (Value operand : isForeign ? op->getOperands() : ValueRange()) {
+        auto arg = dyn_cast<BlockArgument>(operand);
+        if (arg && arg.getOwner() == &function.getBody().front())
+          continue;
+        op->emitOpError("expected arguments of the function, got values that it computes");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (made.wasInterrupted())
+      return failure();
     function->setAttr(kFunctionTypeAttr, TypeAttr::get(function.getFunctionType()));
     recordChecks(function);
   }
