@@ -257,8 +257,6 @@ kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
   bounds = {};
   bounds.struct_size = sizeof(bounds);
   bounds.args = call.args;
-  if (program->entries[function].shapes)
-    KVC_RETURN_IF_FAILED(given.checkShapes(given.numArgs));
   // A function without a batch argument may make its batch from arrays: no
   // array is shorter than what it has an element for.
   bool hasBatch = false;
@@ -292,6 +290,11 @@ kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
     bounds.max_tokens = std::max(bounds.max_tokens, batch.num_tokens);
     bounds.max_query_len = std::max(bounds.max_query_len, batch.max_query_len);
     bounds.max_kv_len = std::max(bounds.max_kv_len, batch.max_kv_len);
+  }
+  // Its `needs` looks at them, but cannot say what is wrong as well as this.
+  if (program->entries[function].shapes) {
+    KVC_RETURN_IF_FAILED(given.checkShapes(given.numArgs));
+    KVC_RETURN_IF_FAILED(given.checkTokenCounts());
   }
   return KVC_STATUS_OK;
 }
