@@ -61,6 +61,7 @@ void kvc::addPlainArithmetic(OpPassManager &pm) {
 
 void kvc::addBuffersToLLVM(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
+  pm.addPass(createExpandReshapesPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass()); // of the offsets that this computes
   pm.addPass(createSCFToControlFlowPass());

@@ -178,6 +178,16 @@ def ConvertHostCodeToLoopsPass : Pass<"kvc-convert-host-code-to-loops", "::mlir:
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def ExpandReshapesPass : Pass<"kvc-expand-reshapes"> {
+  let summary = "see buffers with more dimensions by casts";
+  let description = [{
+    Replaces `memref.expand_shape` by a cast to the sizes that it names. Upstream's
+    `expand-strided-metadata` takes at most one of the sizes that a dimension is
+    split into from the operation, and ends the process on several.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // KVCToCPU
 //===----------------------------------------------------------------------===//
