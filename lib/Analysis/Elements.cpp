@@ -60,15 +60,35 @@ void Elements::findPast(func::FuncOp function) {
           concat && concat.getInputs().front() == argument)
         learn(getSize(argument, concat.getDim()));
       auto insert = dyn_cast<tensor::InsertSliceOp>(user);
-      // Copied to where there is room for more.
+      // Copied to where there is room for more, along one dimension.
       if (insert && insert.getSource() == argument &&
-          insert.getSourceType().getRank() == insert.getDestType().getRank()) {
-        for (int64_t dim = 0; dim < insert.getSourceType().getRank(); ++dim)
-          if (!space.areEqual(getSize(argument, dim), getSize(insert.getDest(), dim)))
-            learn(getSize(argument, dim));
+          insert.getSourceType().getRank() == insert.getDestType().getRank() &&
+          areAllConstantIntValue(insert.getMixedOffsets(), 0)) {
+        std::optional<int64_t> longer;
+        bool isOne = true;
+        for (auto [dim, size] : llvm::enumerate(insert.getMixedSizes())) {
+          std::optional<int64_t> constant = getConstantIntValue(size);
+          Expr copied =
+              constant ? space.constant(*constant) : getScalar(cast<Value>(size));
+          space.learnEqual(getSize(argument, dim), copied);
+          if (space.areEqual(copied, getSize(insert.getDest(), dim)))
+            continue;
+          isOne &= !longer;
+          longer = dim;
+        }
+        if (isOne && longer)
+          learn(getSize(argument, *longer));
       }
       if (!insert || insert.getDest() != argument)
         continue;
+      // New tokens are of all batch entries.
+      if (llvm::count_if(insert.getMixedOffsets(), [](OpFoldResult offset) {
+            return getConstantIntValue(offset) != 0;
+          }) == 1)
+        for (auto [dim, offset] : llvm::enumerate(insert.getMixedOffsets()))
+          if (auto size = dyn_cast<Value>(insert.getMixedSizes()[dim]);
+              size && getConstantIntValue(offset) == 0)
+            space.learnEqual(getSize(argument, dim), getScalar(size));
       for (OpFoldResult offset : insert.getMixedOffsets()) {
         auto value = dyn_cast<Value>(offset);
         if (!value)
@@ -114,6 +134,21 @@ void Elements::learnSizes(func::FuncOp function) {
       }
       continue;
     }
+    if (auto attention = dyn_cast<DenseAttentionOp>(&op)) {
+      learnSizes(attention);
+      continue;
+    }
+    if (auto insert = dyn_cast<tensor::InsertSliceOp>(&op)) {
+      llvm::SmallBitVector dropped = insert.getDroppedDims();
+      int64_t source = 0;
+      for (auto [dim, size] : llvm::enumerate(insert.getMixedSizes()))
+        if (auto value = dyn_cast<Value>(size); !dropped.test(dim)) {
+          if (value)
+            space.learnEqual(getScalar(value), getSize(insert.getSource(), source));
+          ++source;
+        }
+      continue;
+    }
     auto concat = dyn_cast<tensor::ConcatOp>(&op);
     if (!concat && !OpTrait::hasElementwiseMappableTraits(&op))
       continue;
@@ -127,6 +162,32 @@ void Elements::learnSizes(func::FuncOp function) {
           space.learnEqual(getSize(op.getOperand(0), dim), getSize(operand, dim));
     }
   }
+}
+
+void Elements::learnSizes(DenseAttentionOp attention) {
+  Expr known[DenseAttentionOp::kNumDims];
+  auto learn = [&](Value tensor, AffineMap map) {
+    if (!tensor)
+      return;
+    for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      // Each term has a width of its own.
+      if (!dim || dim.getPosition() == DenseAttentionOp::Width)
+        continue;
+      Expr size = getSize(tensor, position), &first = known[dim.getPosition()];
+      if (first)
+        space.learnEqual(first, size);
+      first = size;
+    }
+  };
+  for (unsigned term = 0; term < attention.getQueries().size(); ++term) {
+    learn(attention.getQueries()[term], attention.getQueryMap(term));
+    learn(attention.getKeys()[term], attention.getKeyMap(term));
+  }
+  learn(attention.getValue(), attention.getValueMap());
+  learn(attention.getMask(), attention.getMaskMap());
+  learn(attention.getSinks(), attention.getSinksMap());
+  learn(attention.getOutput(), attention.getOutputMap());
 }
 
 SmallVector<Expr> Elements::getSizes(Value tensor) {

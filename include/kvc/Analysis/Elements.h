@@ -23,6 +23,7 @@
 
 namespace kvc {
 
+class DenseAttentionOp;
 struct ElementNode;
 /// An element of a tensor, or a scalar.
 using Element = const ElementNode *;
@@ -64,6 +65,8 @@ public:
   /// The size of a dimension, in symbols.
   Expr getSize(mlir::Value tensor, int64_t dim);
   llvm::SmallVector<Expr> getSizes(mlir::Value tensor);
+  /// An integer that is no tensor.
+  Expr getScalar(mlir::Value value);
 
   Element load(mlir::Value tensor, llvm::ArrayRef<Expr> indices);
   Element number(double value);
@@ -101,11 +104,11 @@ private:
   Element make(ElementNode node);
   Expr addSymbol(mlir::Value value, int64_t dim = -1);
   Expr computeSize(mlir::Value tensor, int64_t dim);
-  Expr getScalar(mlir::Value value);
   Element applyToIndices(llvm::StringRef name, llvm::ArrayRef<Element> operands,
                          mlir::Attribute predicate);
   void findPast(mlir::func::FuncOp function);
   void learnSizes(mlir::func::FuncOp function);
+  void learnSizes(DenseAttentionOp attention);
 
   IndexSpace space;
   std::deque<ElementNode> nodes; ///< Which stay where they are.

@@ -13,6 +13,7 @@
 // is one of these.
 //===----------------------------------------------------------------------===//
 #include "AttentionElements.h"
+#include "FoldIntoAttention.h"
 
 #include <cmath>
 
@@ -245,6 +246,10 @@ bool AttentionMatcher::scaleBy(Score &score, double factor) {
 /// What is left of an operand of the product without constant factors.
 Element AttentionMatcher::takeFactors(Element element, double &scale) {
   while (true) {
+    // What is cached is a key with its factors.
+    Element moved = elements.followMoves(element, isCached);
+    if (moved->kind == ElementKind::Load && isCached(moved->tensor))
+      return element;
     Element resolved = elements.resolve(element);
     if (!resolved->is("arith.mulf") && !resolved->is("arith.divf"))
       return element;

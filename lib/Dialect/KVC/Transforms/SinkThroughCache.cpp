@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "ElementEmitter.h"
 #include "TokenFunction.h"
+#include "WrittenBytes.h"
 
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 
@@ -394,6 +395,14 @@ void CacheSinker::decide() {
       continue;
     }
     nameSources(component);
+    // What the first source takes the place of; the others come with it.
+    int64_t written = 0;
+    for (StringRef member : component)
+      written += kvc::getWrittenBytes(module, member).value_or(
+          caches.find(member)->second.bytes);
+    for (StringAttr key : keys)
+      setWrittenBytes(module, key == keys.front() ? ArrayRef(component) : ArrayRef<StringRef>(),
+                      sources.find(key)->second.name, key == keys.front() ? written : 0);
     for (StringRef member : component)
       sunk.insert(member);
     remark::passed(first.loc, remark::RemarkOpts::name("SunkThroughCache").category(DEBUG_TYPE))

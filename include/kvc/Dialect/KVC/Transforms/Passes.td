@@ -227,4 +227,92 @@ def DecomposeDensePass : Pass<"kvc-decompose-dense", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PageCachePass : Pass<"kvc-page-cache", "::mlir::ModuleOp"> {
+  let summary = "keep caches in pages, instead of tensors that grow by copies";
+  let description = [{
+    Before it, a model's past is a tensor: arguments with `kvc.cache` hold it, and results
+    with `kvc.cache` past and new tokens. After it, functions take a `!kvc.cache` and a
+    `!kvc.batch` in their place, append the new tokens and attend over the pages; no token
+    of the past is copied.
+
+    A cache is paged if all functions of the module allow it:
+    * those with a past return it with new tokens after it: by `tensor.concat` along any
+      dimension, by `tensor.insert_slice` into the past, after as many tokens as there are,
+      or by both into a tensor that is empty; those without one return the new tokens, or
+      insert them at the beginning of zeros or of an empty tensor;
+    * it is only returned, and read as key or value of `kvc.dense_attention`, which
+      takes all of its tokens, through whatever moves elements: `tensor.extract_slice`,
+      `tensor.expand_shape`, transposes;
+    * heads and width are static, and what `!kvc.cache` takes;
+    * no operation that stays needs its past.
+
+    Caches that one attention reads are components of one `!kvc.cache`, in the order in
+    which functions name them, each called by the last part of its name (`k` of
+    `layers.0.k`). The new argument has, as `kvc.cache`, the part that the names share, or
+    the names. They are paged together or not at all. New arguments are the last of the
+    function, the batch after the caches; a batch that the function has is used.
+
+    `kvc.dense_rope` at the positions of the new tokens, given by a `kvc.positions` argument or
+    counted from the past, becomes `kvc.rope` in functions that are paged. An argument of
+    positions that nothing uses then goes.
+
+    The caller makes the batch of the same sequences: as many as the batch dimension has
+    entries, in their order, each with the function's number of new tokens as query
+    length, and its past in the cache.
+
+    A cache that stays as it was gets a remark with the reason.
+
+    ```mlir
+    // kvc-opt -kvc-page-cache
+    func.func @decode(%q: tensor<?x8x4x1x128xbf16>, %new_k: tensor<?x8x1x128xbf16>,
+                      %past_k: tensor<?x8x?x128xbf16> {kvc.cache = "k"}, ...)
+        -> (..., tensor<?x8x?x128xbf16> {kvc.cache = "k"}, ...) {
+      %k = tensor.concat dim(2) %past_k, %new_k : ...
+      ...
+      %out = kvc.dense_attention terms(%q * %k) value(%v) score [#kvc.causal] ...
+    // becomes
+    func.func @decode(%q: tensor<?x8x4x1x128xbf16>, %new_k: tensor<?x8x1x128xbf16>, ...,
+        %cache: !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
+            {kvc.cache = "k+v"}, %batch: !kvc.batch) -> ... {
+      kvc.append %cache[k: %k_rows, v: %v_rows] at %batch : ...
+      %rows = kvc.attention %cache at %batch terms(%q_rows * k) value(v) ...
+    ```
+  }];
+  let options = [
+    Option<"page", "page", "int64_t", "16", "tokens of a page">
+  ];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def FootprintPass : Pass<"kvc-footprint", "::mlir::ModuleOp"> {
+  let summary = "what the caches of a module take";
+  let description = [{
+    Says in remarks, and with `print` in a table on the error stream, how many bytes a token
+    takes in each cache, as the model wrote it and as it is now, and how many all caches take
+    for `batch` sequences of `tokens` tokens, in `layers` layers like the module. Changes
+    nothing.
+
+    Caches are arguments of type `!kvc.cache`, and tensors with the attribute `kvc.cache`; all
+    functions of the module share those of one name. `kvc.written_bytes` of the module says,
+    by these names, what a token took before passes made it smaller. A token of a tensor is what attention
+    over it says, or, without one, its dimensions that are static and do not count tokens.
+
+    ```
+    // kvc-opt -kvc-footprint="tokens=8192 batch=32 layers=80 print"
+    kvc-footprint: bytes of a token
+      cache       before        after     ratio
+      k+v           4096         4096     1.00x
+      85899345920 bytes in all: 32 sequences x 8192 tokens x 80 layers
+    ```
+  }];
+  let options = [
+    Option<"tokens", "tokens", "int64_t", "1", "tokens of each sequence">,
+    Option<"batch", "batch", "int64_t", "1", "sequences">,
+    Option<"layers", "layers", "int64_t", "1", "layers like the module">,
+    Option<"printTable", "print", "bool", "false", "print a table">
+  ];
+  let dependentDialects = ["::kvc::KVCDialect"];
+}
+
 #endif // KVC_DIALECT_KVC_TRANSFORMS_PASSES
