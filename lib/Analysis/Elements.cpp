@@ -21,6 +21,10 @@ using namespace kvc;
 
 using Expr = Elements::Expr;
 
+/// Trees of more nodes are unknown, and so is what is behind more scalars.
+static constexpr int64_t kMaxNodes = 5000;
+static constexpr unsigned kMaxDepth = 200;
+
 std::optional<double> ElementNode::getNumber() const {
   if (kind == ElementKind::Number)
     return number;
@@ -35,6 +39,8 @@ std::optional<double> ElementNode::getNumber() const {
 //===----------------------------------------------------------------------===//
 
 Elements::Elements(func::FuncOp function) : space(function.getContext()) {
+  if (function.isExternal())
+    return;
   findPast(function);
   learnSizes(function);
 }
@@ -129,8 +135,11 @@ void Elements::learnSizes(func::FuncOp function) {
       for (auto [dim, group] : llvm::enumerate(expand.getReassociationIndices())) {
         Expr product = space.constant(1);
         for (int64_t inner : group)
-          product = product * getSize(expand.getResult(), inner);
-        space.learnEqual(getSize(expand.getSrc(), dim), product);
+          if (product = space.simplify(product * getSize(expand.getResult(), inner));
+              !space.isShort(product))
+            break;
+        if (space.isShort(product))
+          space.learnEqual(getSize(expand.getSrc(), dim), product);
       }
       continue;
     }
@@ -204,7 +213,11 @@ Expr Elements::getSize(Value tensor, int64_t dim) {
   auto key = std::pair(tensor, dim);
   if (auto found = sizes.find(key); found != sizes.end())
     return space.simplify(found->second);
-  Expr size = computeSize(tensor, dim);
+  ++depth;
+  Expr size = depth < kMaxDepth ? space.simplify(computeSize(tensor, dim)) : Expr();
+  --depth;
+  if (!size || !space.isShort(size))
+    size = addSymbol(tensor, dim);
   sizes[key] = size;
   return space.simplify(size);
 }
@@ -229,7 +242,8 @@ Expr Elements::computeSize(Value tensor, int64_t dim) {
     return ofDynamicSizes(generate.getDynamicExtents());
   if (auto splat = dyn_cast_or_null<tensor::SplatOp>(op))
     return ofDynamicSizes(splat.getDynamicSizes());
-  if (auto cast = dyn_cast_or_null<tensor::CastOp>(op))
+  if (auto cast = dyn_cast_or_null<tensor::CastOp>(op);
+      cast && isa<RankedTensorType>(cast.getSource().getType()))
     return getSize(cast.getSource(), dim);
   if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op)) {
     if (dim != static_cast<int64_t>(concat.getDim()))
@@ -241,8 +255,11 @@ Expr Elements::computeSize(Value tensor, int64_t dim) {
   }
   if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op)) {
     Expr product = space.constant(1);
-    for (int64_t source : collapse.getReassociationIndices()[dim])
-      product = product * getSize(collapse.getSrc(), source);
+    for (int64_t source : collapse.getReassociationIndices()[dim]) {
+      product = space.simplify(product * getSize(collapse.getSrc(), source));
+      if (!space.isShort(product))
+        return addSymbol(tensor, dim);
+    }
     return product;
   }
   if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(op))
@@ -269,7 +286,7 @@ Expr Elements::computeSize(Value tensor, int64_t dim) {
 /// An argument that holds the positions of new tokens.
 static bool isPositions(Value tensor) {
   auto argument = dyn_cast<BlockArgument>(tensor);
-  if (!argument)
+  if (!argument || !argument.getOwner()->isEntryBlock())
     return false;
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   return function && function.getArgAttr(argument.getArgNumber(), kPositionsName);
@@ -284,11 +301,25 @@ std::pair<Value, int64_t> Elements::getOrigin(Expr symbol) {
   return origins[cast<AffineSymbolExpr>(space.simplify(symbol)).getPosition()];
 }
 
+/// Whether positions and sizes fit.
+static bool isWide(Type type) {
+  return type.isIndex() || (type.isSignlessInteger() && type.getIntOrFloatBitWidth() >= 32);
+}
+
 /// An integer that does not depend on the loops.
 Expr Elements::getScalar(Value value) {
   if (auto found = scalars.find(value); found != scalars.end())
     return found->second;
-  auto compute = [&]() -> Expr {
+  ++depth;
+  Expr result = depth < kMaxDepth ? space.simplify(computeScalar(value)) : Expr();
+  --depth;
+  if (!result || !space.isShort(result))
+    result = addSymbol(value);
+  scalars[value] = result;
+  return result;
+}
+
+Expr Elements::computeScalar(Value value) {
     APInt constant;
     if (matchPattern(value, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 64)
       return space.constant(constant.getSExtValue());
@@ -298,7 +329,8 @@ Expr Elements::getScalar(Value value) {
           index && isa<RankedTensorType>(dim.getSource().getType()) &&
           *index < cast<RankedTensorType>(dim.getSource().getType()).getRank())
         return getSize(dim.getSource(), *index);
-    if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+    if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op) &&
+        isWide(value.getType()))
       return getScalar(op->getOperand(0));
     if (auto extract = dyn_cast_or_null<tensor::ExtractOp>(op);
         extract && past && isPositions(extract.getTensor()) && !extract.getIndices().empty())
@@ -321,10 +353,6 @@ Expr Elements::getScalar(Value value) {
         return lhs.floorDiv(rhs);
     }
     return addSymbol(value);
-  };
-  Expr result = space.simplify(compute());
-  scalars[value] = result;
-  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,6 +399,24 @@ static Expr matchSequence(ArrayRef<int64_t> values, Expr index) {
   return {};
 }
 
+static double toDouble(APFloat value) {
+  bool losesInfo;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
+}
+
+/// The row-major position of an element whose indices are constants in range.
+static std::optional<int64_t> getPosition(ShapedType type, ArrayRef<Expr> indices) {
+  int64_t position = 0;
+  for (auto [size, index] : llvm::zip_equal(type.getShape(), indices)) {
+    auto constant = dyn_cast<AffineConstantExpr>(index);
+    if (!constant || constant.getValue() < 0 || constant.getValue() >= size)
+      return std::nullopt;
+    position = position * size + constant.getValue();
+  }
+  return position;
+}
+
 Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
   ElementNode node{ElementKind::Load};
   node.tensor = tensor;
@@ -380,16 +426,17 @@ Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
   if (matchPattern(tensor, m_Constant(&constant))) {
     Type type = constant.getElementType();
     if (constant.isSplat() && isa<FloatType>(type))
-      return number(constant.getSplatValue<APFloat>().convertToDouble());
+      return number(toDouble(constant.getSplatValue<APFloat>()));
     ElementNode integer{type.isInteger(1) ? ElementKind::NonNegative : ElementKind::Index};
-    if (constant.isSplat() && type.isIntOrIndex()) {
+    bool isInteger = type.isIndex() || (type.isInteger() && type.getIntOrFloatBitWidth() <= 64);
+    if (constant.isSplat() && isInteger) {
       APInt value = constant.getSplatValue<APInt>();
       // Of i1: whether -1 >= 0, or 0 >= 0.
       integer.index =
           space.constant(type.isInteger(1) ? value.getBoolValue() - 1 : value.getSExtValue());
       return make(integer);
     }
-    if (node.indices.size() == 1 && type.isIntOrIndex() && !type.isInteger(1)) {
+    if (node.indices.size() == 1 && isInteger && !type.isInteger(1)) {
       SmallVector<int64_t> values;
       for (const APInt &value : constant.getValues<APInt>())
         values.push_back(value.getSExtValue());
@@ -398,10 +445,13 @@ Element Elements::load(Value tensor, ArrayRef<Expr> indices) {
         return make(integer);
       }
     }
+    if (std::optional<int64_t> position = getPosition(constant.getType(), node.indices);
+        position && isa<FloatType>(type))
+      return number(toDouble(constant.getValues<APFloat>()[*position]));
   }
   // Positions count from the first token of the sequence.
   if (past && isPositions(tensor) && !node.indices.empty()) {
-    ElementNode position{ElementKind::Index};
+    ElementNode position{ElementKind::Index, tensor, node.indices};
     position.index = space.simplify(node.indices.back() + past);
     return make(position);
   }
@@ -413,6 +463,9 @@ Element Elements::applyToIndices(StringRef name, ArrayRef<Element> operands,
                                  Attribute predicate) {
   Expr lhs = operands[0]->index, rhs = operands.size() > 1 ? operands[1]->index : Expr();
   ElementNode node{ElementKind::Index};
+  // What may be short again once it is simplified is not waited for.
+  if (!space.isShort(lhs) || (rhs && !space.isShort(rhs)))
+    return nullptr;
   auto divisor = rhs ? dyn_cast<AffineConstantExpr>(rhs) : AffineConstantExpr();
   bool divides = divisor && divisor.getValue() > 0;
   bool isFloored = divides && space.isNonNegative(lhs) == true;
@@ -479,6 +532,12 @@ static std::optional<double> foldNumbers(StringRef name, ArrayRef<Element> opera
     return 1 / std::sqrt(values[0]);
   if (name == "math.powf")
     return std::pow(values[0], values[1]);
+  if (name == "math.exp")
+    return std::exp(values[0]);
+  if (name == "math.exp2")
+    return std::exp2(values[0]);
+  if (name == "math.log")
+    return std::log(values[0]);
   if (name == "arith.sitofp")
     return values[0];
   return std::nullopt;
@@ -502,6 +561,8 @@ Element Elements::apply(StringRef name, ArrayRef<Element> operands, Attribute pr
   if (name == "arith.select" && operands[0]->kind == ElementKind::NonNegative)
     if (std::optional<bool> known = space.isNonNegative(operands[0]->index))
       return operands[*known ? 1 : 2];
+  if (name == "math.fma")
+    return apply("arith.addf", {apply("arith.mulf", operands.take_front(2)), operands[2]});
   // Neutral elements, which exports are full of.
   auto isNumber = [&](unsigned index, double value) {
     return operands[index]->getNumber() == value;
@@ -510,11 +571,17 @@ Element Elements::apply(StringRef name, ArrayRef<Element> operands, Attribute pr
     return operands[0];
   if (name == "arith.mulf" && isNumber(0, 1.0))
     return operands[1];
+  return makeApply(name, operands, predicate);
+}
+
+Element Elements::makeApply(StringRef name, ArrayRef<Element> operands, Attribute predicate) {
   ElementNode node{ElementKind::Apply};
   node.name = name;
   llvm::append_range(node.operands, operands);
   node.predicate = predicate;
-  return make(node);
+  for (Element operand : operands)
+    node.size += operand->size;
+  return make(node.size <= kMaxNodes ? node : ElementNode{ElementKind::Unknown});
 }
 
 void Elements::print(raw_ostream &os, Element element) {
@@ -526,6 +593,8 @@ void Elements::print(raw_ostream &os, Element element) {
     os << element->index << (element->kind == ElementKind::NonNegative ? " >= 0" : "");
     return;
   }
+  if (element->kind == ElementKind::Unknown)
+    os << "unknown";
   if (element->tensor)
     element->tensor.printAsOperand(os, OpPrintingFlags());
   os << element->name;
@@ -560,6 +629,20 @@ Element Elements::resolve(Element element) {
   return expanded ? expanded : element;
 }
 
+std::optional<double> Elements::evaluate(Element element) {
+  element = resolve(element);
+  if (element->kind != ElementKind::Apply)
+    return element->getNumber();
+  SmallVector<Element> operands;
+  for (Element operand : element->operands) {
+    std::optional<double> value = evaluate(operand);
+    if (!value)
+      return std::nullopt;
+    operands.push_back(number(*value));
+  }
+  return foldNumbers(element->name, operands);
+}
+
 Element Elements::replaceDims(Element element, const DenseMap<Expr, Expr> &replacements) {
   auto replace = [&](Expr expr) { return space.simplify(expr.replace(replacements)); };
   switch (element->kind) {
@@ -571,11 +654,14 @@ Element Elements::replaceDims(Element element, const DenseMap<Expr, Expr> &repla
   }
   case ElementKind::Number:
   case ElementKind::Scalar:
+  case ElementKind::Unknown:
     return element;
   case ElementKind::Index:
   case ElementKind::NonNegative: {
     ElementNode node = *element;
     node.index = replace(node.index);
+    for (Expr &index : node.indices)
+      index = replace(index);
     return make(node);
   }
   case ElementKind::Apply: {
@@ -596,7 +682,7 @@ Element Elements::replaceDims(Element element, const DenseMap<Expr, Expr> &repla
 
 bool Elements::contains(Element element, Expr dim) {
   auto has = [&](Expr expr) { return space.contains(expr, dim); };
-  if (element->index && has(element->index))
+  if (element->kind == ElementKind::Unknown || (element->index && has(element->index)))
     return true;
   return llvm::any_of(element->indices, has) ||
          llvm::any_of(element->operands, [&](Element e) { return contains(e, dim); });
@@ -624,6 +710,8 @@ bool Elements::areEqual(Element first, Element second) {
       first->dims.size() != second->dims.size())
     return false;
   switch (first->kind) {
+  case ElementKind::Unknown:
+    return false;
   case ElementKind::Number:
     return first->number == second->number;
   case ElementKind::Scalar:

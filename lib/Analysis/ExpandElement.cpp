@@ -18,6 +18,11 @@ namespace kvc {
 
 using Expr = Elements::Expr;
 
+/// Loads that are expanded for one thing.
+static constexpr unsigned kMaxExpanded = 10000;
+/// Operations of a body that are followed from one to the next.
+static constexpr unsigned kMaxBodyDepth = 200;
+
 /// Expands one load.
 class Expander {
 public:
@@ -59,6 +64,7 @@ private:
   SmallVector<Expr> indices;
   SmallVector<Expr> loops;
   DenseMap<Value, Element> values;
+  unsigned depth = 0;
 };
 
 Expr Expander::toExpr(OpFoldResult value) {
@@ -98,7 +104,9 @@ Element Expander::expandExpand(tensor::ExpandShapeOp op) {
     Expr index = space.constant(0);
     for (int64_t inner : group) {
       Expr size = elements.getSize(op.getResult(), inner);
-      index = index * size + indices[inner];
+      index = space.simplify(index * size + indices[inner]);
+      if (!space.isShort(index))
+        return nullptr;
     }
     source.push_back(index);
   }
@@ -224,7 +232,10 @@ Element Expander::expandGather(tensor::GatherOp op) {
 Element Expander::evaluate(Value value) {
   if (auto found = values.find(value); found != values.end())
     return found->second;
-  Element result = evaluateOnce(value);
+  ++depth;
+  Element result = depth < kMaxBodyDepth ? evaluateOnce(value)
+                                         : elements.make({ElementKind::Unknown});
+  --depth;
   values[value] = result;
   return result;
 }
@@ -255,7 +266,7 @@ Element Expander::evaluateOnce(Value value) {
     return isNonNegative(
         space.constant(cast<IntegerAttr>(constant).getValue().getBoolValue() - 1));
   if (op && op->getNumResults() == 1 && op->getNumRegions() == 0 &&
-      isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+      isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
       op->getNumOperands() > 0) {
     SmallVector<Element> operands;
     for (Value operand : op->getOperands())
@@ -267,9 +278,15 @@ Element Expander::evaluateOnce(Value value) {
         if (resolved->kind == ElementKind::Index || resolved->kind == ElementKind::NonNegative)
           operand = resolved;
       }
+    // Of few bits, it may be another number.
+    if (isa<arith::TruncIOp>(op) && value.getType().getIntOrFloatBitWidth() < 32)
+      return elements.make({ElementKind::Unknown});
     Attribute predicate = op->getAttr("predicate");
     return elements.apply(op->getName().getStringRef(), operands, predicate);
   }
+  // Computed in a body, it may depend on the loops.
+  if (!isa_and_nonnull<func::FuncOp>(value.getParentRegion()->getParentOp()) && !constant)
+    return elements.make({ElementKind::Unknown});
   if (value.getType().isIntOrIndex() && !value.getType().isInteger(1)) {
     ElementNode node{ElementKind::Index};
     node.index = elements.getScalar(value);
@@ -282,10 +299,16 @@ Element Expander::evaluateOnce(Value value) {
 
 Element Expander::expandElementwise(Operation *op) {
   SmallVector<Element> operands;
-  for (Value operand : op->getOperands())
+  for (Value operand : op->getOperands()) {
+    if (isa<UnrankedTensorType>(operand.getType()))
+      return nullptr;
     operands.push_back(isa<RankedTensorType>(operand.getType())
                            ? elements.load(operand, indices)
                            : evaluate(operand));
+  }
+  if (auto trunc = dyn_cast<arith::TruncIOp>(op);
+      trunc && getElementTypeOrSelf(trunc.getType()).getIntOrFloatBitWidth() < 32)
+    return nullptr;
   return elements.apply(op->getName().getStringRef(), operands, op->getAttr("predicate"));
 }
 
@@ -413,6 +436,10 @@ Element Expander::expand() {
       });
 }
 
-Element Elements::expand(Element element) { return Expander(*this, element).expand(); }
+Element Elements::expand(Element element) {
+  if (++numExpanded > kMaxExpanded)
+    return nullptr;
+  return Expander(*this, element).expand();
+}
 
 } // namespace kvc

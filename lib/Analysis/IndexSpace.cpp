@@ -10,12 +10,16 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
 using namespace kvc;
 
 using Expr = IndexSpace::Expr;
+
+/// Terms and factors of an expression that is short.
+static constexpr size_t kMaxLength = 64;
 
 //===----------------------------------------------------------------------===//
 // Dimensions and symbols
@@ -89,10 +93,18 @@ bool IndexSpace::Less::operator()(ArrayRef<Expr> first, ArrayRef<Expr> second) c
   return first.size() < second.size();
 }
 
+/// Indices are integers of 64 bits, and wrap as these do.
+static int64_t add(int64_t a, int64_t b) {
+  return static_cast<uint64_t>(a) + static_cast<uint64_t>(b);
+}
+static int64_t multiplyNumbers(int64_t a, int64_t b) {
+  return static_cast<uint64_t>(a) * static_cast<uint64_t>(b);
+}
+
 void IndexSpace::addTo(Polynomial &sum, const Polynomial &summand, int64_t factor) {
   for (const auto &[atoms, coefficient] : summand) {
     int64_t &own = sum[atoms];
-    own += factor * coefficient;
+    own = add(own, multiplyNumbers(factor, coefficient));
     if (own == 0)
       sum.erase(atoms);
   }
@@ -106,7 +118,7 @@ IndexSpace::Polynomial IndexSpace::multiply(const Polynomial &first,
       SmallVector<Expr, 2> atoms(a);
       llvm::append_range(atoms, b);
       llvm::sort(atoms, [](Expr x, Expr y) { return compare(x, y) < 0; });
-      addTo(product, {{atoms, ca * cb}});
+      addTo(product, {{atoms, multiplyNumbers(ca, cb)}});
     }
   return product;
 }
@@ -157,6 +169,13 @@ Expr IndexSpace::toExpr(const Polynomial &polynomial) const {
 
 Expr IndexSpace::simplify(Expr expr) const { return toExpr(expand(expr)); }
 
+bool IndexSpace::isShort(Expr expr) const {
+  size_t length = 0;
+  for (const auto &[atoms, _] : expand(expr))
+    length += 1 + atoms.size();
+  return length <= kMaxLength;
+}
+
 //===----------------------------------------------------------------------===//
 // Division
 //===----------------------------------------------------------------------===//
@@ -189,11 +208,13 @@ bool IndexSpace::isRemainder(const Polynomial &value, const Polynomial &divisor)
 /// 0 to f - 1.
 std::optional<std::pair<IndexSpace::Polynomial, IndexSpace::Polynomial>>
 IndexSpace::divideByFactor(const Polynomial &dividend, const Polynomial &divisor) const {
-  if (divisor.size() != 1 || !divisor.begin()->first.empty())
+  if (divisor.size() != 1 || !divisor.begin()->first.empty() || divisor.begin()->second <= 0)
     return std::nullopt;
   int64_t whole = divisor.begin()->second;
   for (const auto &[_, candidate] : dividend) {
-    int64_t factor = std::gcd(std::abs(candidate), whole);
+    if (candidate == std::numeric_limits<int64_t>::min())
+      continue;
+    int64_t factor = std::gcd(candidate, whole);
     if (factor == 1)
       continue;
     Polynomial multiple, rest;
@@ -241,9 +262,14 @@ IndexSpace::divide(const Polynomial &dividend, const Polynomial &divisor) const 
   };
   // x floordiv a floordiv b is x floordiv (a b).
   auto inner = dyn_cast<AffineBinaryOpExpr>(left);
-  bool nests = inner && inner.getKind() == AffineExprKind::FloorDiv &&
-               isa<AffineConstantExpr>(inner.getRHS()) && isa<AffineConstantExpr>(right);
-  addTo(quotient, nests ? make(AffineExprKind::FloorDiv, inner.getLHS(), inner.getRHS() * right)
+  auto first = inner && inner.getKind() == AffineExprKind::FloorDiv
+                   ? dyn_cast<AffineConstantExpr>(inner.getRHS())
+                   : AffineConstantExpr();
+  auto second = dyn_cast<AffineConstantExpr>(right);
+  int64_t both;
+  bool nests = first && second && first.getValue() > 0 && second.getValue() > 0 &&
+               !llvm::MulOverflow(first.getValue(), second.getValue(), both);
+  addTo(quotient, nests ? make(AffineExprKind::FloorDiv, inner.getLHS(), constant(both))
                         : make(AffineExprKind::FloorDiv, left, right));
   return {quotient, make(AffineExprKind::Mod, left, right)};
 }
@@ -255,7 +281,8 @@ IndexSpace::divide(const Polynomial &dividend, const Polynomial &divisor) const 
 std::optional<int64_t> IndexSpace::getMax(Expr atom) const {
   if (auto dim = dyn_cast<AffineDimExpr>(atom)) {
     auto extent = dyn_cast<AffineConstantExpr>(getExtent(dim));
-    return extent ? std::optional(extent.getValue() - 1) : std::nullopt;
+    return extent && extent.getValue() > 0 ? std::optional(extent.getValue() - 1)
+                                           : std::nullopt;
   }
   auto binary = dyn_cast<AffineBinaryOpExpr>(atom);
   if (!binary)
@@ -268,7 +295,9 @@ std::optional<int64_t> IndexSpace::getMax(Expr atom) const {
   Polynomial negated;
   addTo(negated, expand(binary.getLHS()), -1);
   std::optional<int64_t> low = getLowerBound(negated);
-  return low ? std::optional(llvm::divideFloorSigned(-*low, divisor.getValue())) : std::nullopt;
+  if (!low || *low == std::numeric_limits<int64_t>::min())
+    return std::nullopt;
+  return llvm::divideFloorSigned(-*low, divisor.getValue());
 }
 
 bool IndexSpace::isAtLeastZero(Expr atom) const {
@@ -308,7 +337,8 @@ std::optional<int64_t> IndexSpace::getLowerBound(Polynomial value) const {
     if (coefficient > 0) {
       if (!llvm::all_of(atoms, [&](Expr atom) { return isAtLeastZero(atom); }))
         return std::nullopt;
-      low += atoms.empty() ? coefficient : 0;
+      if (llvm::AddOverflow(low, atoms.empty() ? coefficient : 0, low))
+        return std::nullopt;
       continue;
     }
     int64_t largest = 1;
@@ -316,9 +346,12 @@ std::optional<int64_t> IndexSpace::getLowerBound(Polynomial value) const {
       std::optional<int64_t> max = getMax(atom);
       if (!max || !isAtLeastZero(atom))
         return std::nullopt;
-      largest *= *max;
+      if (llvm::MulOverflow(largest, *max, largest))
+        return std::nullopt;
     }
-    low += coefficient * largest;
+    int64_t part;
+    if (llvm::MulOverflow(coefficient, largest, part) || llvm::AddOverflow(low, part, low))
+      return std::nullopt;
   }
   return low;
 }

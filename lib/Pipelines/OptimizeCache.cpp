@@ -13,9 +13,10 @@
 using namespace mlir;
 using namespace kvc;
 
-/// After it attention is kvc.dense_attention. What is computed twice would be two things.
+/// After it attention is kvc.dense_attention, and rotary embeddings are kvc.dense_rope. What is computed twice would be two things.
 static void addRaising(OpPassManager &pm) {
   pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createRaiseRopePass());
   pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
 }
 

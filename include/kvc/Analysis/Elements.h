@@ -31,11 +31,12 @@ using Element = const ElementNode *;
 enum class ElementKind {
   Load,        ///< The element of `tensor` at `indices`.
   Number,      ///< A constant.
-  Index,       ///< The integer `index`.
+  Index,       ///< The integer `index`; read from `tensor` at `indices`, if that is a position.
   NonNegative, ///< i1: whether `index` >= 0.
   Apply,       ///< The operation `name` of arith or math on `operands`.
   Reduce,      ///< `operands` [value, start], combined by `name` over all values of `dims`.
-  Scalar       ///< Any other value, `tensor`, that is not a tensor.
+  Scalar,      ///< Any other value, `tensor`, that is not a tensor and the same for all elements.
+  Unknown      ///< Something that may depend on everything, and equals itself only.
 };
 
 /// One node. Conversions between floating-point types do not show: rounding is left out.
@@ -49,6 +50,7 @@ struct ElementNode {
   mlir::Attribute predicate = {}; ///< Of a comparison.
   llvm::SmallVector<Element, 3> operands = {};
   llvm::SmallVector<mlir::AffineExpr> dims = {};
+  int64_t size = 1; ///< Nodes of the tree.
 
   bool is(llvm::StringRef op) const { return kind == ElementKind::Apply && name == op; }
   bool isReduce(llvm::StringRef op) const { return kind == ElementKind::Reduce && name == op; }
@@ -74,14 +76,23 @@ public:
   Element apply(llvm::StringRef name, llvm::ArrayRef<Element> operands,
                 mlir::Attribute predicate = {});
 
+  /// Lets as many loads be expanded as for something new. Then no more are, so that no tensor
+  /// takes forever.
+  void resetBudget() { numExpanded = 0; }
+  /// Forgets all elements.
+  void forgetElements() { nodes.clear(); }
+
   /// The element that a load stands for, by the operation that made the tensor: null where
-  /// nothing is known of it.
+  /// nothing is known of it, or too many were expanded already.
   Element expand(Element load);
   /// Goes back through operations that only move elements, or convert them, for as long as
   /// `stop` does not hold.
   Element followMoves(Element element, llvm::function_ref<bool(mlir::Value)> stop = {});
   /// `element`, expanded if it is a load of what is computed.
   Element resolve(Element element);
+
+  /// The value of what is made of constants only.
+  std::optional<double> evaluate(Element element);
 
   /// The same element with other expressions for some dimensions.
   Element replaceDims(Element element, const llvm::DenseMap<Expr, Expr> &replacements);
@@ -102,7 +113,10 @@ private:
   friend class Expander;
 
   Element make(ElementNode node);
+  Element makeApply(llvm::StringRef name, llvm::ArrayRef<Element> operands,
+                    mlir::Attribute predicate);
   Expr addSymbol(mlir::Value value, int64_t dim = -1);
+  Expr computeScalar(mlir::Value value);
   Expr computeSize(mlir::Value tensor, int64_t dim);
   Element applyToIndices(llvm::StringRef name, llvm::ArrayRef<Element> operands,
                          mlir::Attribute predicate);
@@ -112,6 +126,8 @@ private:
 
   IndexSpace space;
   std::deque<ElementNode> nodes; ///< Which stay where they are.
+  unsigned numExpanded = 0;
+  unsigned depth = 0; ///< Of sizes and scalars that are looked at because of one another.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, Expr> sizes;
   llvm::DenseMap<mlir::Value, Expr> scalars;
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> origins; ///< Of symbols.

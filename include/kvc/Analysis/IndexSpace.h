@@ -42,6 +42,9 @@ public:
   /// The canonical form; expressions that are found to be equal have the same.
   Expr simplify(Expr expr) const;
   bool areEqual(Expr first, Expr second) const { return simplify(first) == simplify(second); }
+  /// Whether the canonical form is short enough to go on with: products of sums, and powers,
+  /// grow fast.
+  bool isShort(Expr expr) const;
   /// Whether the expression is at least 0 for all values of its dimensions (true), below 0
   /// for all (false), or neither is known.
   std::optional<bool> isNonNegative(Expr expr) const;

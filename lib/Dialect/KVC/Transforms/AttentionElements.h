@@ -11,6 +11,7 @@
 #include "kvc/Analysis/Elements.h"
 #include "kvc/Dialect/KVC/IR/KVC.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace kvc {
@@ -57,6 +58,10 @@ std::optional<AttentionElements> matchAttention(Elements &elements, mlir::Value 
 mlir::Value buildAttention(mlir::OpBuilder &b, Elements &elements, AttentionElements attention,
                            mlir::Operation *user, mlir::Type elementType,
                            llvm::function_ref<bool(mlir::Value)> stop, RaiseFailure &why);
+
+/// Whether an operation of a function's block is used by nothing but those in `unused`. These stay
+/// until the end, as the analysis knows values by where they are.
+bool isUnused(mlir::Operation *op, const llvm::SmallPtrSetImpl<mlir::Operation *> &unused);
 
 /// Replaces a tensor by another that differs in what is known of its shape.
 void replaceTensor(mlir::OpBuilder &b, mlir::Value tensor, mlir::Value replacement);

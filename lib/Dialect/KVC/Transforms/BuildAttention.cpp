@@ -13,12 +13,18 @@
 #include "SizeEmitter.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace kvc;
 
 using Expr = Elements::Expr;
 using Dim = DenseAttentionOp::Dim;
+
+/// As many as the operation has.
+static constexpr size_t kMaxTerms = 64;
 
 namespace {
 /// A load that an operand may be: the first that works of these, the furthest back first.
@@ -49,6 +55,7 @@ private:
     return false;
   }
   Candidates collectCandidates(Element load, Type element);
+  bool checkLimits();
   bool chooseOperands();
   /// Splits dimensions until the indices of the chosen loads have no division left.
   /// Returns the operand that cannot be had so, if there is one.
@@ -191,6 +198,28 @@ std::optional<Operand> AttentionBuilder::cut(Element load) {
     operand.dims.push_back(dims);
   }
   return operand;
+}
+
+/// Whether the operation has a way to say it.
+bool AttentionBuilder::checkLimits() {
+  if (attention.terms.size() > kMaxTerms)
+    return fail("the score has more than " + Twine(kMaxTerms) + " terms");
+  if (!std::isfinite(static_cast<float>(attention.scale)))
+    return fail("its scale is not finite");
+  if (attention.softcap && !(*attention.softcap >= 1e-30 && *attention.softcap <= 1e30))
+    return fail("its cap is not from 1e-30 to 1e30");
+  if (attention.window.value_or(1) > INT32_MAX)
+    return fail("its window is more than " + Twine(INT32_MAX) + " keys");
+  auto hasType = [](Element load, bool isMask) {
+    Type type = cast<RankedTensorType>(load->tensor.getType()).getElementType();
+    return isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type) ||
+           (isMask && type.isInteger(1));
+  };
+  if (attention.mask && !hasType(attention.mask, true))
+    return fail("its mask is of another type than f64, f32, f16, bf16 and i1");
+  if (attention.sinks && !hasType(attention.sinks, false))
+    return fail("its sinks are of another type than f64, f32, f16 and bf16");
+  return true;
 }
 
 bool AttentionBuilder::chooseOperands() {
@@ -427,7 +456,8 @@ std::optional<SmallVector<Attribute>> AttentionBuilder::getScore() {
 }
 
 Value AttentionBuilder::build() {
-  if (!chooseOperands() || !assignRoles())
+  elements.resetBudget();
+  if (!checkLimits() || !chooseOperands() || !assignRoles())
     return {};
   size_t numTerms = attention.terms.size();
   SmallVector<Value> queries, keys;
@@ -490,6 +520,12 @@ Value kvc::buildAttention(OpBuilder &b, Elements &elements, AttentionElements at
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(user);
   return AttentionBuilder(b, elements, attention, user, elementType, stop, why).build();
+}
+
+bool kvc::isUnused(Operation *op, const llvm::SmallPtrSetImpl<Operation *> &unused) {
+  return wouldOpBeTriviallyDead(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+           return unused.contains(op->getBlock()->findAncestorOpInBlock(*user));
+         });
 }
 
 void kvc::replaceTensor(OpBuilder &b, Value tensor, Value replacement) {

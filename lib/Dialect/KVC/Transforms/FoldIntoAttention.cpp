@@ -24,6 +24,7 @@ bool kvc::isCached(Value value) {
 }
 
 AttentionElements kvc::readAttention(Elements &elements, DenseAttentionOp op) {
+  elements.resetBudget();
   AttentionElements result;
   IndexSpace &space = elements.getSpace();
   Expr dims[DenseAttentionOp::kNumDims];

@@ -12,7 +12,6 @@
 // What does not depend on j changes nothing, which is why no maximum is looked for: it
 // is one of these.
 //===----------------------------------------------------------------------===//
-#include "AttentionElements.h"
 #include "FoldIntoAttention.h"
 
 #include <cmath>
@@ -85,6 +84,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 bool AttentionMatcher::match(Value tensor) {
+  elements.resetBudget();
   for (Expr size : elements.getSizes(tensor))
     result.outputDims.push_back(space.addDim(size));
   Element element = elements.resolve(elements.load(tensor, result.outputDims));

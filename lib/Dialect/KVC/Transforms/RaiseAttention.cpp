@@ -43,17 +43,19 @@ void RaiseAttentionPass::runOnOperation() {
   // quite an attention do not matter then: reasons are kept until one is found, each for the
   // first tensor it holds for.
   SmallVector<std::pair<std::string, Location>> missed;
+  llvm::SmallPtrSet<Operation *, 16> unused;
   for (Operation *op : llvm::reverse(ops)) {
-    if (isOpTriviallyDead(op)) {
-      rewriter.eraseOp(op);
+    if (isUnused(op, unused)) {
+      unused.insert(op);
       continue;
     }
     if (op->getNumResults() != 1 || isa<DenseAttentionOp>(op))
       continue;
     Value root = op->getResult(0);
     auto type = dyn_cast<RankedTensorType>(root.getType());
-    if (!type || !isa<FloatType>(type.getElementType()))
+    if (!type || !isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
       continue;
+    elements.forgetElements();
     RaiseFailure why;
     Value raised;
     if (std::optional<AttentionElements> attention = matchAttention(elements, root, why))
@@ -61,7 +63,7 @@ void RaiseAttentionPass::runOnOperation() {
                               isCached, why);
     if (raised) {
       replaceTensor(b, root, raised);
-      rewriter.eraseOp(op);
+      unused.insert(op);
       remark::passed(raised.getLoc(),
                      remark::RemarkOpts::name("RaisedAttention").category(DEBUG_TYPE))
           << "attention raised";
@@ -71,6 +73,9 @@ void RaiseAttentionPass::runOnOperation() {
       missed.emplace_back(why.reason, op->getLoc());
     }
   }
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      rewriter.eraseOp(op);
   for (const auto &[reason, loc] : missed)
     remark::missed(loc, remark::RemarkOpts::name("RaisedAttention").category(DEBUG_TYPE))
         << remark::reason("not raised to attention: {0}", reason);

@@ -21,10 +21,12 @@ Value SizeEmitter::emitValue(AffineExpr size) {
   Location loc = user->getLoc();
   if (auto constant = dyn_cast<AffineConstantExpr>(size))
     return arith::ConstantIndexOp::create(b, loc, constant.getValue());
+  if (isa<AffineDimExpr>(size))
+    return dims.lookup(size);
   if (isa<AffineSymbolExpr>(size)) {
     auto [value, dim] = elements.getOrigin(size);
     Operation *op = value.getDefiningOp();
-    if (op && (op->getBlock() != user->getBlock() || !op->isBeforeInBlock(user)))
+    if (value.getParentBlock() != user->getBlock() || (op && !op->isBeforeInBlock(user)))
       return {};
     if (isa<RankedTensorType>(value.getType()))
       return tensor::DimOp::create(b, loc, value, dim);
@@ -38,12 +40,16 @@ Value SizeEmitter::emitValue(AffineExpr size) {
   Value lhs = emitValue(binary.getLHS()), rhs = emitValue(binary.getRHS());
   if (!lhs || !rhs)
     return {};
+  bool divides = size.getKind() == AffineExprKind::FloorDiv ||
+                 size.getKind() == AffineExprKind::Mod;
+  if (divides && elements.getSpace().isNonNegative(binary.getLHS()) != true)
+    return {};
   switch (size.getKind()) {
   case AffineExprKind::Add:
     return arith::AddIOp::create(b, loc, lhs, rhs);
   case AffineExprKind::Mul:
     return arith::MulIOp::create(b, loc, lhs, rhs);
-  case AffineExprKind::FloorDiv: // sizes are not negative
+  case AffineExprKind::FloorDiv: // of what is not negative
     return arith::DivUIOp::create(b, loc, lhs, rhs);
   case AffineExprKind::Mod:
     return arith::RemUIOp::create(b, loc, lhs, rhs);

@@ -12,7 +12,7 @@
 
 namespace kvc {
 
-/// Emits sizes, which are expressions of symbols, before an operation.
+/// Emits sizes, and other expressions of symbols that are not negative, before an operation.
 class SizeEmitter {
 public:
   SizeEmitter(mlir::OpBuilder &b, Elements &elements, mlir::Operation *user)
@@ -21,6 +21,8 @@ public:
   /// The size as an attribute or an index; null if a symbol is not known yet before the
   /// operation.
   mlir::OpFoldResult emit(mlir::AffineExpr size);
+  /// From now on, expressions may have the dimension.
+  void setDim(mlir::AffineExpr dim, mlir::Value value) { dims[dim] = value; }
 
 private:
   mlir::Value emitValue(mlir::AffineExpr size);
@@ -28,6 +30,7 @@ private:
   mlir::OpBuilder &b;
   Elements &elements;
   mlir::Operation *user;
+  llvm::DenseMap<mlir::AffineExpr, mlir::Value> dims;
 };
 
 } // namespace kvc

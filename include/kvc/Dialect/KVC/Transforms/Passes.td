@@ -131,6 +131,35 @@ def RaiseAttentionPass : Pass<"kvc-raise-attention", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def RaiseRopePass : Pass<"kvc-raise-rope", "::mlir::func::FuncOp"> {
+  let summary = "find rotary embeddings in a model's own code";
+  let description = [{
+    Replaces rotary embeddings, as models and frameworks spell them in tensor, linalg, arith
+    and math, by `kvc.dense_rope`. What counts is what each element of the result is: halves
+    or pairs that are turned together, of the whole width or the first part of it, by angles
+    that are products of a position and a frequency. Cosines and sines may have the full
+    width or half of it. Frequencies are constants, which become `theta` where they are its
+    powers to within the rounding of f32, or elements of a tensor. Positions are those
+    of an argument, or computed from indices and sizes. A factor of cosines and sines (as
+    YaRN has, arXiv:2309.00071) scales the result. Roundings between the steps are left
+    out.
+
+    Cosines and sines that are read from tables are left alone. A remark says why for each
+    tensor that is almost an embedding.
+
+    ```mlir
+    // kvc-opt -kvc-raise-rope
+    %c = tensor.concat dim(3) %negated_second, %first ...
+    ... // cos and sin of position times frequency
+    %r = linalg.generic ins(%x, %cos, %c, %sin : ...) ... // x * cos + c * sin
+    // becomes
+    %r = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 2>, ...} ...
+    ```
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SinkThroughCachePass : Pass<"kvc-sink-through-cache", "::mlir::ModuleOp"> {
   let summary = "cache what takes the fewest bytes";
   let description = [{
