@@ -24,7 +24,7 @@ extern "C" {
 #define KVC_ABI_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 
-#define KVC_ABI_VERSION 2u
+#define KVC_ABI_VERSION 3u
 #define KVC_MAX_RANK 6       /**< Largest rank of a tensor argument. */
 #define KVC_MAX_COMPONENTS 8 /**< Largest number of components of a cache. */
 #define KVC_MAX_NAME 16      /**< Bytes of a component name, NUL included. */
@@ -58,7 +58,9 @@ enum {
   KVC_DTYPE_I8 = 6,
   KVC_DTYPE_I4 = 7,
   KVC_DTYPE_I32 = 8,
-  KVC_DTYPE_I64 = 9
+  KVC_DTYPE_I64 = 9,
+  KVC_DTYPE_F64 = 10,
+  KVC_DTYPE_I1 = 11 /**< A byte each, 0 or 1. */
 };
 
 /** Physical order of the elements of one page of one component.
@@ -196,8 +198,12 @@ typedef struct kvc_bounds {
   int32_t max_query_len;
   int32_t max_kv_len;
   int32_t num_workers; /**< Of the stream: kvc_rt_api.num_workers. */
+  /** The arguments of the call, as in kvc_call_t, or of one whose tensors are as
+   *  large. Functions with an entry `shapes` need the shapes of their inputs,
+   *  and look at nothing else; others take null. */
+  const void *const *args;
 } kvc_bounds_t;
-KVC_ABI_ASSERT(sizeof(kvc_bounds_t) == 24, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_bounds_t) == 32, "part of the ABI");
 
 typedef struct kvc_needs {
   uint32_t struct_size;
@@ -285,7 +291,7 @@ KVC_ABI_ASSERT(sizeof(kvc_blob_t) == 56, "part of the ABI");
 typedef struct kvc_rt_api kvc_rt_api_t;
 typedef struct kvc_stream kvc_stream_t; /**< Opaque; belongs to the runtime. */
 
-/** The two entry points of a function of a program. */
+/** The entry points of a function of a program. */
 typedef struct kvc_function_entry {
   /** Bytes of workspace that any call within `bounds` needs. The caller has
    *  set out_needs->struct_size and zeroed the rest. */
@@ -295,7 +301,15 @@ typedef struct kvc_function_entry {
    *  and waits for nothing but, on a CPU stream, its own work. */
   kvc_status_t (*run)(const kvc_rt_api_t *rt, kvc_stream_t *stream,
                       const kvc_call_t *call);
+  /** Computes the shape of each result from those of the inputs: of result i,
+   *  dimension d is out_shapes[i * KVC_MAX_RANK + d]. Shapes that do not fit
+   *  each other are an error. `args` are the inputs; only shapes of tensors are
+   *  looked at. Null if every dimension of the results that is dynamic is the
+   *  first and the number of new tokens (rows_are_tokens). */
+  kvc_status_t (*shapes)(const kvc_rt_api_t *rt, const void *const *args,
+                         int64_t *out_shapes);
 } kvc_function_entry_t;
+KVC_ABI_ASSERT(sizeof(kvc_function_entry_t) == 24, "part of the ABI");
 
 typedef struct kvc_program {
   uint32_t struct_size;

@@ -309,6 +309,15 @@ KVC_RT_API kvc_status_t kvc_program_find(const kvc_program_t *program,
 /** Descriptor of a function; null for an index out of range. */
 KVC_RT_API const kvc_function_desc_t *
 kvc_program_function(const kvc_program_t *program, uint32_t function);
+/** Computes the shape of each result of a call with these inputs, for the caller
+ *  to allocate: of result i, dimension d is out_shapes[i * KVC_MAX_RANK + d],
+ *  and what is beyond its rank is undefined. Of tensors rank, elements and shape
+ *  are looked at, of batches the number of tokens. */
+KVC_RT_API kvc_status_t kvc_program_shapes(const kvc_program_t *program,
+                                           uint32_t function,
+                                           const void *const *inputs,
+                                           uint32_t num_inputs,
+                                           int64_t *out_shapes);
 /** Gives back what the runtime keeps of a program: its code on every device,
  *  after all work launched there so far. To be called before a program with
  *  device images is freed, when nothing uses it any more; it may be loaded

@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "HostCode.h"
+
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Pipelines/Pipelines.h"
@@ -54,6 +56,7 @@ static void addLLVM(OpPassManager &pm) {
 }
 
 void kvc::buildKVCToCPUPipeline(OpPassManager &pm, const CPUPipelineOptions &options) {
+  addHostCode(pm);
   addDecisions(pm, options);
   addKernels(pm, options);
   addLLVM(pm);

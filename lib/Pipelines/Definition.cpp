@@ -5,18 +5,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "HostCode.h"
+
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -24,6 +23,8 @@ using namespace kvc;
 
 /// After it there is no kvc operation left; public functions take buffers.
 static void addLoops(OpPassManager &pm, const DefinitionPipelineOptions &options) {
+  pm.addPass(createInlinerPass());
+  addShapes(pm);
   AssignCacheLayoutPassOptions layout;
   layout.layout = options.layout;
   pm.addPass(createAssignCacheLayoutPass(layout));
@@ -37,45 +38,21 @@ static void addLoops(OpPassManager &pm, const DefinitionPipelineOptions &options
 /// After it there is no tensor left, and every buffer that is allocated is freed.
 static void addBuffers(OpPassManager &pm) {
   pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(bufferization::createBufferLoopHoistingPass());
+  // What the definition of an operation needs for each sequence is allocated.
+  PlaceBuffersPassOptions place;
+  place.keepOthers = true;
+  pm.addPass(createPlaceBuffersPass(place));
   bufferization::buildBufferDeallocationPipeline(pm);
   pm.addPass(createConvertBufferizationToMemRefPass());
   pm.addPass(createConvertLinalgToLoopsPass());
-}
-
-/// After it arithmetic is in types that every processor has, and nothing needs a
-/// library but libc and libm.
-static void addPlainArithmetic(OpPassManager &pm) {
-  arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"f16", "bf16"};
-  emulate.targetTypeStr = "f32";
-  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
-  pm.addPass(math::createMathExtendToSupportedTypes());
-  pm.addPass(createExpandRuntimeCallsPass());
-  pm.addPass(arith::createArithExpandOpsPass());
-  pm.addPass(createConvertMathToLibmPass());
-}
-
-/// After it everything is in the LLVM dialect.
-static void addLLVM(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass()); // of the offsets that this computes
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createLowerAssertionsPass());
 }
 
 void kvc::buildKVCToDefinitionPipeline(OpPassManager &pm,
@@ -83,7 +60,7 @@ void kvc::buildKVCToDefinitionPipeline(OpPassManager &pm,
   addLoops(pm, options);
   addBuffers(pm);
   addPlainArithmetic(pm);
-  addLLVM(pm);
+  addBuffersToLLVM(pm);
   pm.addPass(createWrapDefinitionPass());
   BuildProgramPassOptions program;
   program.programName = options.programName;

@@ -30,10 +30,21 @@ static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &op
   pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass());
 }
 
+/// After it caches are pages.
+static void addPaging(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
+  PageCachePassOptions page;
+  page.page = options.page;
+  pm.addPass(createPageCachePass(page));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 void kvc::buildOptimizeCachePipeline(OpPassManager &pm,
                                      const OptimizeCachePipelineOptions &options) {
   addRaising(pm);
   addSinking(pm, options);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  if (options.page > 0)
+    addPaging(pm, options);
 }

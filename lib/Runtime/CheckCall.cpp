@@ -59,6 +59,7 @@ struct Call {
   ArgContext context(uint32_t i) const { return {name, i}; }
 
   kvc_status_t checkPresence() const;
+  kvc_status_t checkShapes(uint32_t count) const;
   kvc_status_t checkEach() const;
   kvc_status_t checkTokenCounts() const;
   kvc_status_t checkBatchesInCaches() const;
@@ -102,6 +103,14 @@ kvc_status_t Call::checkPresence() const {
       return context(i).fail(KVC_STATUS_INVALID_ARGUMENT,
                              "expected a %s, got null",
                              getKindName(descs[i].kind));
+  return KVC_STATUS_OK;
+}
+
+/// Checks the shapes of the tensors among the first `count` arguments.
+kvc_status_t Call::checkShapes(uint32_t count) const {
+  for (uint32_t i = 0; i < count; ++i)
+    if (descs[i].kind == KVC_ARG_TENSOR)
+      KVC_RETURN_IF_FAILED(checkTensorShape(context(i), descs[i], tensor(i)));
   return KVC_STATUS_OK;
 }
 
@@ -226,6 +235,20 @@ kvc_status_t kvc::rt::checkBatch(const kvc_program_t *program,
                            CacheArg{ArgContext::kMadeInside, cache, &type});
 }
 
+kvc_status_t kvc::rt::checkInputShapes(const kvc_program_t *program,
+                                       uint32_t function,
+                                       const void *const *inputs,
+                                       uint32_t numInputs) {
+  kvc_call_t call = {};
+  call.struct_size = sizeof(call);
+  call.num_args = numInputs;
+  call.args = inputs;
+  Call given(program, function, call);
+  given.numArgs = getFunction(program->blob, function).num_inputs;
+  KVC_RETURN_IF_FAILED(given.checkPresence());
+  return given.checkShapes(given.numArgs);
+}
+
 kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
                                     uint32_t function, const kvc_call_t &call,
                                     kvc_bounds_t &bounds) {
@@ -233,6 +256,7 @@ kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
   KVC_RETURN_IF_FAILED(given.checkPresence());
   bounds = {};
   bounds.struct_size = sizeof(bounds);
+  bounds.args = call.args;
   // A function without a batch argument may make its batch from arrays: no
   // array is shorter than what it has an element for.
   bool hasBatch = false;
@@ -266,6 +290,11 @@ kvc_status_t kvc::rt::computeBounds(const kvc_program_t *program,
     bounds.max_tokens = std::max(bounds.max_tokens, batch.num_tokens);
     bounds.max_query_len = std::max(bounds.max_query_len, batch.max_query_len);
     bounds.max_kv_len = std::max(bounds.max_kv_len, batch.max_kv_len);
+  }
+  // Its `needs` looks at them, but cannot say what is wrong as well as this.
+  if (program->entries[function].shapes) {
+    KVC_RETURN_IF_FAILED(given.checkShapes(given.numArgs));
+    KVC_RETURN_IF_FAILED(given.checkTokenCounts());
   }
   return KVC_STATUS_OK;
 }

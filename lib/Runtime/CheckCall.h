@@ -24,9 +24,14 @@ kvc_status_t checkBatch(const kvc_program_t *program, uint32_t function,
                         int32_t pageSize);
 
 /// Checks that all arguments are there and computes the upper bounds of this
-/// call from them, except for the number of workers.
+/// call from them, except for the number of workers. Of a function that
+/// computes shapes, those of tensors are checked against their descriptors.
 kvc_status_t computeBounds(const kvc_program_t *program, uint32_t function,
                            const kvc_call_t &call, kvc_bounds_t &bounds);
+
+/// Checks the inputs of a function as far as its `shapes` looks at them.
+kvc_status_t checkInputShapes(const kvc_program_t *program, uint32_t function,
+                              const void *const *inputs, uint32_t numInputs);
 
 /// Which argument is being checked; starts every message about it.
 struct ArgContext {
@@ -48,6 +53,10 @@ struct CacheArg {
   const kvc_cache_type_t *type;
 };
 
+/// Checks the rank, elements and shape of a tensor against its descriptor.
+kvc_status_t checkTensorShape(const ArgContext &context,
+                              const kvc_arg_desc_t &desc,
+                              const kvc_tensor_t &tensor);
 /// Checks one tensor against its descriptor.
 kvc_status_t checkTensor(const ArgContext &context, const kvc_arg_desc_t &desc,
                          const kvc_tensor_t &tensor);

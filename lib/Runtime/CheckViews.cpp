@@ -94,6 +94,13 @@ static bool isAlignedStride(int64_t stride, int64_t elementSize,
 static kvc_status_t checkShape(const ArgContext &context,
                                const kvc_arg_desc_t &desc,
                                const kvc_tensor_t &tensor, bool &isEmpty) {
+  if (tensor.rank != desc.rank)
+    return context.fail(KVC_STATUS_INVALID_ARGUMENT, "expected rank %d, got %d",
+                        desc.rank, tensor.rank);
+  if (tensor.dtype != desc.dtype)
+    return context.fail(
+        KVC_STATUS_INVALID_ARGUMENT, "expected elements of %s, got %s (%d)",
+        kvc_dtype_name(desc.dtype), kvc_dtype_name(tensor.dtype), tensor.dtype);
   isEmpty = false;
   for (int32_t i = 0; i < desc.rank; ++i) {
     if (tensor.shape[i] < 0)
@@ -149,17 +156,17 @@ static kvc_status_t checkAlignment(const ArgContext &context,
   return KVC_STATUS_OK;
 }
 
+kvc_status_t kvc::rt::checkTensorShape(const ArgContext &context,
+                                       const kvc_arg_desc_t &desc,
+                                       const kvc_tensor_t &tensor) {
+  bool isEmpty = false;
+  return checkShape(context, desc, tensor, isEmpty);
+}
+
 kvc_status_t kvc::rt::checkTensor(const ArgContext &context,
                                   const kvc_arg_desc_t &desc,
                                   const kvc_tensor_t &tensor) {
-  if (tensor.rank != desc.rank)
-    return context.fail(KVC_STATUS_INVALID_ARGUMENT, "expected rank %d, got %d",
-                        desc.rank, tensor.rank);
-  if (tensor.dtype != desc.dtype)
-    return context.fail(
-        KVC_STATUS_INVALID_ARGUMENT, "expected elements of %s, got %s (%d)",
-        kvc_dtype_name(desc.dtype), kvc_dtype_name(tensor.dtype), tensor.dtype);
-  bool isEmpty;
+  bool isEmpty = false;
   KVC_RETURN_IF_FAILED(checkShape(context, desc, tensor, isEmpty));
   if (isEmpty) // nothing is read: data and strides do not matter
     return KVC_STATUS_OK;

@@ -15,6 +15,7 @@ int32_t kvc_dtype_size(kvc_dtype_t dtype) {
   case KVC_DTYPE_F8E4M3FN:
   case KVC_DTYPE_F8E5M2:
   case KVC_DTYPE_I8:
+  case KVC_DTYPE_I1:
     return 1;
   case KVC_DTYPE_F16:
   case KVC_DTYPE_BF16:
@@ -23,6 +24,7 @@ int32_t kvc_dtype_size(kvc_dtype_t dtype) {
   case KVC_DTYPE_I32:
     return 4;
   case KVC_DTYPE_I64:
+  case KVC_DTYPE_F64:
     return 8;
   default:
     return 0;
@@ -49,6 +51,10 @@ const char *kvc_dtype_name(kvc_dtype_t dtype) {
     return "i32";
   case KVC_DTYPE_I64:
     return "i64";
+  case KVC_DTYPE_F64:
+    return "f64";
+  case KVC_DTYPE_I1:
+    return "i1";
   default:
     return "?";
   }

@@ -67,11 +67,11 @@ static kvc_status_t checkTensorDesc(const kvc_arg_desc_t &desc,
                 "blob: function '%s', argument %u: expected a rank from 0 to "
                 "%d, got %d",
                 function, index, KVC_MAX_RANK, desc.rank);
-  if (desc.dtype < KVC_DTYPE_F32 || desc.dtype > KVC_DTYPE_I64)
+  if (desc.dtype < KVC_DTYPE_F32 || desc.dtype > KVC_DTYPE_I1)
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "blob: function '%s', argument %u: expected an element type "
                 "from %d to %d, got %d",
-                function, index, KVC_DTYPE_F32, KVC_DTYPE_I64, desc.dtype);
+                function, index, KVC_DTYPE_F32, KVC_DTYPE_I1, desc.dtype);
   for (int32_t i = 0; i < desc.rank; ++i)
     if (desc.shape[i] < 0 && desc.shape[i] != KVC_DYNAMIC)
       return fail(KVC_STATUS_INVALID_ARGUMENT,

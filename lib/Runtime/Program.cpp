@@ -13,7 +13,9 @@
 #include "Descriptor.h"
 #include "ThreadPool.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 using namespace kvc::rt;
 
@@ -82,6 +84,46 @@ static kvc_status_t runOnStream(const kvc_program_t *program, uint32_t function,
   });
 }
 
+/// New tokens of the calls that `inputs` begins: of a batch, or the rows of a
+/// tensor that has one for each; -1 if there is neither.
+static int64_t countTokens(const kvc_program_t *program, uint32_t function,
+                           const void *const *inputs) {
+  const kvc_arg_desc_t *descs = getArgs(program->blob, function);
+  int64_t rows = -1;
+  for (uint32_t i = 0; i < getFunction(program->blob, function).num_inputs;
+       ++i) {
+    if (descs[i].kind == KVC_ARG_BATCH)
+      return static_cast<const kvc_batch_t *>(inputs[i])->num_tokens;
+    if (rows < 0 && descs[i].kind == KVC_ARG_TENSOR && descs[i].rows_are_tokens)
+      rows = static_cast<const kvc_tensor_t *>(inputs[i])->shape[0];
+  }
+  return rows;
+}
+
+/// Shapes of the results of a function without an entry for them.
+static kvc_status_t describeResults(const kvc_program_t *program,
+                                    uint32_t function,
+                                    const void *const *inputs,
+                                    int64_t *shapes) {
+  const kvc_function_desc_t &desc = getFunction(program->blob, function);
+  int64_t tokens = countTokens(program, function, inputs);
+  for (uint32_t i = desc.num_inputs; i < desc.num_args; ++i) {
+    const kvc_arg_desc_t &result = getArgs(program->blob, function)[i];
+    for (int32_t dim = 0; dim < result.rank; ++dim) {
+      bool isTokens = dim == 0 && result.rows_are_tokens && tokens >= 0;
+      if (result.shape[dim] == KVC_DYNAMIC && !isTokens)
+        return fail(KVC_STATUS_UNSUPPORTED,
+                    "function '%s': expected a result whose shape the inputs "
+                    "determine, got dimension %d of result %u",
+                    getName(program->blob, function), dim,
+                    i - desc.num_inputs);
+      shapes[(i - desc.num_inputs) * KVC_MAX_RANK + dim] =
+          result.shape[dim] == KVC_DYNAMIC ? tokens : result.shape[dim];
+    }
+  }
+  return KVC_STATUS_OK;
+}
+
 extern "C" {
 
 kvc_status_t kvc_program_load(kvc_program_query_fn query,
@@ -135,6 +177,30 @@ const kvc_function_desc_t *kvc_program_function(const kvc_program_t *program,
   if (checkFunction(program, function))
     return nullptr;
   return &getFunction(program->blob, function);
+}
+
+kvc_status_t kvc_program_shapes(const kvc_program_t *program,
+                                uint32_t function, const void *const *inputs,
+                                uint32_t num_inputs, int64_t *out_shapes) {
+  return guarded("kvc_program_shapes", [&]() -> kvc_status_t {
+    KVC_RETURN_IF_FAILED(checkFunction(program, function));
+    const kvc_function_desc_t &desc = getFunction(program->blob, function);
+    uint32_t numResults = desc.num_args - desc.num_inputs;
+    if (!out_shapes && numResults > 0)
+      return fail(KVC_STATUS_INVALID_ARGUMENT,
+                  "function '%s': expected out_shapes, got null",
+                  getName(program->blob, function));
+    KVC_RETURN_IF_FAILED(
+        checkInputShapes(program, function, inputs, num_inputs));
+    std::vector<int64_t> shapes(size_t{numResults} * KVC_MAX_RANK);
+    if (auto compute = program->entries[function].shapes)
+      KVC_RETURN_IF_FAILED(compute(kvc_runtime_api(), inputs, shapes.data()));
+    else
+      KVC_RETURN_IF_FAILED(
+          describeResults(program, function, inputs, shapes.data()));
+    std::copy(shapes.begin(), shapes.end(), out_shapes);
+    return KVC_STATUS_OK;
+  });
 }
 
 kvc_status_t kvc_program_prepare(const kvc_program_t *program,

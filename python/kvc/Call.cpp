@@ -279,3 +279,33 @@ void kvc::python::run(const Program &program, uint32_t function,
   }
   check(status);
 }
+
+nb::list kvc::python::computeShapes(const Program &program, uint32_t function,
+                                    nb::list inputs) {
+  std::vector<const void *> pointers;
+  for (nb::handle input : inputs) {
+    if (nb::isinstance<Tensor>(input))
+      pointers.push_back(&nb::cast<const Tensor &>(input).tensor);
+    else if (nb::isinstance<CacheView>(input))
+      pointers.push_back(&nb::cast<const CacheView &>(input).view);
+    else
+      pointers.push_back(&nb::cast<const Batch &>(input).view);
+  }
+  const kvc_function_desc_t *desc =
+      kvc_program_function(program.program, function);
+  uint32_t numResults = desc ? desc->num_args - desc->num_inputs : 0;
+  std::vector<int64_t> shapes(size_t{numResults} * KVC_MAX_RANK);
+  check(kvc_program_shapes(program.program, function, pointers.data(),
+                           static_cast<uint32_t>(pointers.size()),
+                           shapes.data()));
+  const auto *args = desc ? inBlob<kvc_arg_desc_t>(program.program->blob, desc->args)
+                          : nullptr;
+  nb::list result;
+  for (uint32_t i = 0; i < numResults; ++i) {
+    nb::list shape;
+    for (int32_t dim = 0; dim < args[desc->num_inputs + i].rank; ++dim)
+      shape.append(shapes[i * KVC_MAX_RANK + dim]);
+    result.append(nb::tuple(shape));
+  }
+  return result;
+}

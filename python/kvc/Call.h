@@ -18,6 +18,10 @@ namespace kvc::python {
 void run(const Program &program, uint32_t function, const Stream &stream,
          nb::list args);
 
+/// Computes the shape of each result of a call with these inputs.
+nb::list computeShapes(const Program &program, uint32_t function,
+                       nb::list inputs);
+
 } // namespace kvc::python
 
 #endif // KVC_PYTHON_KVC_CALL_H

@@ -157,6 +157,13 @@ struct Tensor {
   DevicePtr device;
 };
 
+/// What lies at `offset` of a checked blob.
+template <typename T>
+const T *inBlob(const kvc_blob_t *blob, kvc_offset_t offset) {
+  return reinterpret_cast<const T *>(reinterpret_cast<const char *>(blob) +
+                                     offset);
+}
+
 struct Program {
   const kvc_program_t *program;
   nb::object compiled; ///< Owns the code.

@@ -516,12 +516,6 @@ static Program loadProgram(nb::handle self) {
   return result;
 }
 
-template <typename T>
-static const T *inBlob(const kvc_blob_t *blob, kvc_offset_t offset) {
-  return reinterpret_cast<const T *>(reinterpret_cast<const char *>(blob) +
-                                     offset);
-}
-
 /// A dimension or stride; none if it is known only at run.
 static nb::object getExtent(int64_t value) {
   return value == KVC_DYNAMIC ? nb::none() : nb::object(nb::int_(value));
@@ -677,6 +671,7 @@ NB_MODULE(_kvc, m) {
                   "row_stride"_a, "dtype"_a);
   nb::class_<Program>(m, "Program")
       .def("functions", describeFunctions)
+      .def("shapes", computeShapes, "function"_a, "inputs"_a)
       .def("run", run, "function"_a, "stream"_a, "args"_a)
       .def_prop_ro("target", [](const Program &program) {
         const kvc_blob_t *blob = program.program->blob;

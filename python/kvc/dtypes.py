@@ -14,6 +14,8 @@ NUMBERS: dict[str, int] = {
     "i4": 7,
     "i32": 8,
     "i64": 9,
+    "f64": 10,
+    "i1": 11,
 }
 NAMES: dict[int, str] = {number: name for name, number in NUMBERS.items()}
 
@@ -26,6 +28,8 @@ _NUMPY: dict[str, np.dtype] = {
     "i8": np.dtype(np.int8),
     "i32": np.dtype(np.int32),
     "i64": np.dtype(np.int64),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
 }
 _NAMES: dict[np.dtype, str] = {dtype: name for name, dtype in _NUMPY.items()}
 

@@ -213,31 +213,13 @@ class Function:
         for index, array in enumerate(given):
             if isinstance(array, np.ndarray) and not array.flags.writeable:
                 self._fail(f", result {index}: expected an array to write, got a read-only one")
+        if all(array is not None for array in given):
+            return list(given)
+        shapes = self._program.shapes(self._index, [_marshal(argument) for argument in args])
         return [
-            self._allocate(result, args) if array is None else array
-            for result, array in zip(self.results, given)
+            np.empty(shape, dtypes.to_numpy(result.dtype)) if array is None else array
+            for result, array, shape in zip(self.results, given, shapes)
         ]
-
-    def _allocate(self, result: Argument, args: tuple) -> np.ndarray:
-        shape = list(result.shape)
-        if result.rows_are_tokens and shape[0] is None:
-            shape[0] = self._count_tokens(args)
-        if None in shape:
-            self._fail(
-                f": expected an array in out for a result of shape {result.shape}, which the "
-                "inputs do not determine"
-            )
-        return np.empty(shape, dtypes.to_numpy(result.dtype))
-
-    def _count_tokens(self, args: tuple) -> Union[int, None]:
-        """Returns the number of new tokens, from a batch or from a tensor's rows."""
-        for given in args:
-            if isinstance(given, Batch):
-                return given.num_tokens
-        for argument, given in zip(self.args, args):
-            if argument.rows_are_tokens and isinstance(given, _TYPES["tensor"]) and given.ndim:
-                return given.shape[0]
-        return None
 
 
 def _marshal(argument: Union[_Array, CacheView, Batch]):

@@ -23,7 +23,7 @@ OPTIMISED_BOUNDS = {**BOUNDS, "f64": 1e-7}
 
 def optimise(text, decompose=True):
     """Returns the module as kvc-opt leaves it, in linalg if `decompose`."""
-    passes = ["kvc-optimize-cache-pipeline"]
+    passes = ["kvc-optimize-cache-pipeline{page=0}"]
     if decompose:
         passes.append("func.func(kvc-decompose-dense,canonicalize,cse)")
     command = ["kvc-opt", "-", f"-pass-pipeline=builtin.module({','.join(passes)})"]

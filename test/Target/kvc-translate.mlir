@@ -49,8 +49,6 @@
 // GPU-MLIR-NOT: gpu.
 // GPU-MLIR: llvm.func @kvc_program_query(
 // NEEDS-DAG: U expf
-// NEEDS-DAG: U free
-// NEEDS-DAG: U malloc
 // NEEDS-DAG: U memcpy
 
 !cache = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>

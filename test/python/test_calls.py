@@ -105,8 +105,8 @@ def test_wrong_kinds(function, problem, memory):
     refused(function, swapped, "'attend', argument 3: expected a cache, got a batch")
     with pytest.raises(TypeError, match="expected an array, a CacheView or a Batch, got list"):
         function([1.0], *given[1:])
-    with pytest.raises(TypeError, match="expected elements of f32.*, got float64"):
-        function(given[0].astype(np.float64), *given[1:])
+    with pytest.raises(TypeError, match="expected elements of f32.*, got complex64"):
+        function(given[0].astype(np.complex64), *given[1:])
 
 
 @pytest.mark.parametrize(

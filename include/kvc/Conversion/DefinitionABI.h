@@ -51,6 +51,10 @@ struct BatchArrays {
   static llvm::SmallVector<mlir::Type> getTypes(mlir::MLIRContext *context);
 };
 
+/// Returns the number of the first value that stands for argument `index` of a function
+/// that took `types` before: a cache and a batch are several.
+unsigned getFirstValue(mlir::TypeRange types, unsigned index);
+
 /// Returns the memref that stands for a tensor argument or result of a public
 /// function: any strides but the last.
 mlir::MemRefType getTensorBuffer(mlir::RankedTensorType type);

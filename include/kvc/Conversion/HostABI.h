@@ -27,9 +27,13 @@ struct ProgramFunction {
   mlir::FunctionType type; ///< Its type before lowering, with kvc types.
   llvm::StringRef needs;   ///< Symbol of kvc_function_entry_t::needs.
   llvm::StringRef run;     ///< Symbol of kvc_function_entry_t::run.
+  llvm::StringRef shapes;  ///< Symbol of kvc_function_entry_t::shapes; or empty.
   int32_t maxQueryLen = 0; ///< kvc_function_desc_t::max_query_len
   /// kvc_arg_desc_t::alignment of arguments, then results; or none.
   llvm::ArrayRef<int32_t> alignments = {};
+  /// kvc_arg_desc_t::rows_are_tokens of arguments, then results; or none: then their
+  /// types tell.
+  llvm::ArrayRef<bool> tokenRows = {};
 };
 
 /// Adds `function` to the module's list, the attribute `kvc.functions`. Its

@@ -12,6 +12,7 @@
 #define KVC_CONVERSION_HOSTENTRIES_H
 
 #include "kvc/Conversion/HostABI.h"
+#include "kvc/Conversion/HostCode.h"
 #include "kvc/Conversion/IntegerEmitter.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,14 +24,18 @@ class CacheFromBuffersOp;
 /// Function that returns the program, defined by -kvc-build-program.
 inline constexpr llvm::StringLiteral kProgramSymbol = "kvc.program";
 
-/// Alignment of everything in the workspace.
-inline constexpr int64_t kWorkspaceAlignment = 64;
-
 /// Builds the entry points of one function. In `run` each of its values is a
 /// pointer to its structure: kvc_tensor_t, kvc_cache_view_t or kvc_batch_t.
 class HostEntries {
 protected:
   using Value = mlir::Value;
+
+  /// What is known of the tensors before anything runs: all dimensions (i64), and the
+  /// bytes of workspace of each call of host code.
+  struct Shapes {
+    llvm::DenseMap<Value, llvm::SmallVector<Value>> dims;
+    llvm::DenseMap<mlir::Operation *, Value> workspace;
+  };
 
   /// What sizes depend on: of a call, or upper bounds of calls (i32).
   struct Sizes {
@@ -54,6 +59,8 @@ protected:
   /// Begins `run`: has the runtime check the call, and maps arguments and results.
   void startRun();
   void finishRun();
+  /// Adds `shapes`, if the function calls host code.
+  void emitShapesEntry();
   /// Adds the finished function to the module's list. `alignments` are those of
   /// arguments, then results, in bytes; none if elements are enough.
   void addToProgram(int32_t maxQueryLen = 0, llvm::ArrayRef<int32_t> alignments = {});
@@ -78,6 +85,28 @@ protected:
   void takeWorkspace(Value bytes);
   /// The offset after `count` elements of `bytes` at `offset`.
   Value offsetAfter(Value offset, Value count, int64_t bytes);
+
+  //===--- Host code ------------------------------------------------------===//
+
+  /// True if the function calls parts of host code.
+  bool hasHostCode();
+  /// Checks that what it calls are parts of host code, lowered, and that batches and
+  /// caches are made of its arguments.
+  llvm::LogicalResult checkHostCode();
+  /// Computes the shapes of all tensors from those of the arguments, whose structures
+  /// `structureOf` gives; fails if they do not fit each other.
+  Shapes emitShapes(llvm::function_ref<Value(mlir::BlockArgument)> structureOf);
+  /// The arguments' structures in `needs`.
+  Shapes emitShapesOfBounds();
+  /// In `needs` of a function without host code, in which dynamic are numbers of tokens.
+  Shapes emitShapesOfTokens(Value tokens);
+  /// Bytes in the workspace of a tensor of known shape; fails if they are too many.
+  Value emitBytes(Value tensor, const Shapes &shapes);
+  Value placeIntermediate(Value tensor, const Shapes &shapes, Value offset);
+  /// Fails unless the results of host code have the shapes that follow.
+  void checkResults(const Shapes &shapes);
+  /// Calls a part in `run`; `offset` is that of its workspace.
+  void emitPart(mlir::func::CallOp call, const Shapes &shapes, Value offset);
 
   //===--- Values in `run` ------------------------------------------------===//
 
@@ -105,7 +134,7 @@ protected:
   IntegerEmitter ints;
   ABIBuilder abi;
 
-  mlir::LLVM::LLVMFuncOp needs, run;
+  mlir::LLVM::LLVMFuncOp needs, run, shapesEntry;
   Value rt, stream, call, program, workspace;
   llvm::DenseMap<Value, Value> values;
 
@@ -116,6 +145,11 @@ private:
   /// Creates an entry point, with its failure block and the builder in its body.
   mlir::LLVM::LLVMFuncOp startEntry(llvm::StringRef name);
   mlir::LLVM::LLVMFuncOp createEntry(llvm::StringRef name);
+
+  /// Fails with the text of condition `number` if that is not 0.
+  void failIfBroken(Value number, mlir::LLVM::LLVMFuncOp part);
+  mlir::LLVM::LLVMFuncOp getPart(mlir::func::CallOp call);
+  llvm::SmallVector<bool> findTokenRows();
 
   mlir::Block *failureBlock = nullptr; ///< Returns its argument, a status.
 };

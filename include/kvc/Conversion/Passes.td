@@ -49,6 +49,146 @@ def DecomposePass : Pass<"kvc-decompose", "::mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// HostCode
+//===----------------------------------------------------------------------===//
+
+def OutlineHostCodePass : Pass<"kvc-outline-host-code", "::mlir::ModuleOp"> {
+  let summary = "cut what a function does around its kvc ops into functions of its own";
+  let description = [{
+    Cuts the body of each public function into maximal runs of operations that are
+    not of the kvc dialect, and moves each run into a function of tensors in a module
+    of its own, the *host code*. What is left of the function are kvc operations,
+    calls of these parts, and the return. Scalars that several parts need are
+    computed in each. A function of kvc operations alone stays as it is; one without
+    any becomes one part.
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x64xf32>, %b: !kvc.batch) -> tensor<?x64xf32> {
+      %y = linalg.matmul ins(%x, %w : ...) outs(...) -> tensor<?x64xf32>
+      %q = tensor.expand_shape %y ... : tensor<?x64xf32> into tensor<?x2x32xf32>
+      %r = kvc.rope %q at %b ...
+    // becomes
+    func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x64xf32>, %b: !kvc.batch) -> tensor<?x64xf32> {
+      %q = call @f.part0(%x, %w) : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x2x32xf32>
+      %r = kvc.rope %q at %b ...
+    ```
+
+    Refused, with the place: control flow around kvc operations; operations of host
+    code on anything but ranked tensors and scalars; operations that have no lowering.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def SimplifyHostCodePass : Pass<"kvc-simplify-host-code", "::mlir::ModuleOp"> {
+  let summary = "write host code as few loops over the elements of tensors";
+  let description = [{
+    Replaces `tensor.gather` and operations that are made of others, such as
+    `linalg.softmax`, by `linalg` operations, and fuses an element by element
+    computation into the one that uses it if it is the only one and each element is
+    still computed once.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def GuardHostCodePass : Pass<"kvc-guard-host-code", "::mlir::ModuleOp"> {
+  let summary = "state what host code takes for granted as assertions";
+  let description = [{
+    The operations of `linalg` and `tensor` leave undefined what they do with sizes that
+    do not fit each other and with indices that lie outside. This adds a `cf.assert`
+    for every such condition that types do not settle. Where a condition is on
+    values rather than shapes, the operation itself is made harmless as well: an element
+    outside reads as zero, a slice moves inside, a division by zero divides by one.
+    Those assertions have the attribute `kvc.harmless`.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def DeriveShapesPass : Pass<"kvc-derive-shapes", "::mlir::ModuleOp"> {
+  let summary = "compute sizes of results, and what they have to fulfil, from shapes";
+  let description = [{
+    Gives each public function of tensors, and each part of host code, a second function
+    `<name>.shapes` that takes the dynamic dimensions of its tensors and returns those
+    of its results. Assertions on shapes move there. A result whose size depends on
+    values, and an assertion on sizes that does and is not harmless, is refused.
+
+    ```mlir
+    func.func private @f.shapes(%n: index, %m: index) -> index {
+      %same = arith.cmpi eq, %n, %m : index
+      cf.assert %same, "expected ..."
+      return %n : index
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def ConvertBoundariesPass : Pass<"kvc-convert-boundaries", "::mlir::ModuleOp"> {
+  let summary = "take buffers in place of tensors, those of the results last";
+  let description = [{
+    Each function with the attribute `kvc.function_type` gets buffers with any strides
+    but the last. Results are materialised in buffers of the caller.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def PlaceBuffersPass : Pass<"kvc-place-buffers", "::mlir::ModuleOp"> {
+  let summary = "put the buffers of host code into a workspace of the caller";
+  let description = [{
+    Runs on bufferised functions that have a function of shapes. Every allocation becomes
+    a view of the workspace, a new last argument, one after the other, and the
+    function of shapes returns the bytes of all of them as its last result. A
+    buffer whose size does not follow from the shapes of arguments, or
+    that one iteration of a loop hands to the next, is refused, or with
+    `keep-others` stays an allocation.
+  }];
+  let options = [
+    Option<"keepOthers", "keep-others", "bool", "false",
+           "leave allocations whose sizes do not follow from shapes">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def LowerAssertionsPass : Pass<"kvc-lower-assertions", "::mlir::ModuleOp"> {
+  let summary = "report broken assertions to the caller";
+  let description = [{
+    A function of shapes returns the number of the first assertion that is broken, and
+    0 if none is; integer arithmetic in it that overflows counts as one. The
+    function itself stores that number where a new last argument says. The texts
+    are in the attribute `kvc.conditions`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def ConvertHostCodeToLoopsPass : Pass<"kvc-convert-host-code-to-loops", "::mlir::ModuleOp"> {
+  let summary = "turn linalg on buffers into loops along contiguous memory";
+  let description = [{
+    Of the loops of each operation that one becomes the innermost along which most
+    operands are contiguous, so that it becomes vectors. Sums of floats
+    may be taken in any order (`reassoc`) and with fused multiply-adds (`contract`),
+    as `linalg` leaves the order open.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def ExpandReshapesPass : Pass<"kvc-expand-reshapes"> {
+  let summary = "see buffers with more dimensions by casts";
+  let description = [{
+    Replaces `memref.expand_shape` by a cast to the sizes that it names. Upstream's
+    `expand-strided-metadata` takes at most one of the sizes that a dimension is
+    split into from the operation, and ends the process on several.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // KVCToCPU
 //===----------------------------------------------------------------------===//
 

@@ -38,6 +38,9 @@ struct OptimizeCachePipelineOptions
   Option<double> maxWork{*this, "max-work",
                          llvm::cl::desc("by how much the work a cached token may grow"),
                          llvm::cl::init(4.0)};
+  Option<int64_t> page{*this, "page",
+                       llvm::cl::desc("tokens a page (0: caches stay tensors)"),
+                       llvm::cl::init(16)};
 };
 
 struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineOptions> {

@@ -81,10 +81,11 @@ static LogicalResult checkOperation(Operation *op, CPUTier tier) {
 }
 
 LogicalResult HostFunction::checkBody() {
-  if (failed(checkFunction()))
+  if (failed(checkFunction()) || failed(checkHostCode()))
     return failure();
   for (Operation &op : function.getBody().front()) {
-    if (!isa_and_nonnull<KVCDialect>(op.getDialect()) && !isa<func::ReturnOp>(op))
+    if (!isa_and_nonnull<KVCDialect>(op.getDialect()) &&
+        !isa<func::CallOp, func::ReturnOp>(op))
       return op.emitError("no lowering to the CPU for operation '")
              << op.getName() << "': expected operations of the kvc dialect only";
     if (failed(checkOperation(&op, e.tier)))
@@ -153,6 +154,8 @@ LogicalResult HostFunction::lower() {
         emitMergeOpBody(e, merge, params, item);
       });
   }
+  if (hasHostCode())
+    emitShapesEntry();
   emitNeeds();
   if (failed(emitRun()))
     return failure();
@@ -179,19 +182,23 @@ HostFunction::emitAttentionSpace(const AttentionKernel &kernel, const Sizes &siz
   return space;
 }
 
-Value HostFunction::emitWorkspaceEnd(function_ref<Sizes(Operation *)> sizesOf) {
+Value HostFunction::emitWorkspaceEnd(const Shapes &shapes,
+                                     function_ref<Sizes(Operation *)> sizesOf) {
   Value begin = e.i64(0);
   for (Operation &op : function.getBody().front())
     for (Value result : op.getResults())
       if (isIntermediate(result))
-        begin = e.add(begin, emitIntermediateBytes(result, e.toI64(sizesOf(&op).tokens)));
+        begin = e.add(begin, emitBytes(result, shapes));
   Value end = begin;
-  for (Operation &op : function.getBody().front())
-    if (isa<AttentionOp>(op))
+  for (Operation &op : function.getBody().front()) {
+    if (isa<func::CallOp>(op))
+      end = e.max(end, e.add(begin, shapes.workspace.at(&op)));
+    else if (isa<AttentionOp>(op))
       for (AttentionKernel *kernel :
            {attentions[&op].decode.get(), attentions[&op].prefill.get()})
         end = e.max(end, emitAttentionSpace(*kernel, sizesOf(&op), begin).end);
-  attentionSpace = begin;
+  }
+  scratch = begin;
   return end;
 }
 
@@ -202,7 +209,9 @@ Value HostFunction::emitWorkspaceEnd(function_ref<Sizes(Operation *)> sizesOf) {
 void HostFunction::emitNeeds() {
   Sizes sizes = startNeeds();
   includeForeign(sizes);
-  finishNeeds(emitWorkspaceEnd([&](Operation *) { return sizes; }));
+  Shapes shapes =
+      hasHostCode() ? emitShapesOfBounds() : emitShapesOfTokens(e.toI64(sizes.tokens));
+  finishNeeds(emitWorkspaceEnd(shapes, [&](Operation *) { return sizes; }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,30 +269,18 @@ LogicalResult HostFunction::emitRun() {
   for (Operation &op : source)
     if (isForeign(op))
       emitForeign(op);
-  auto sizesOf = [&](Operation *op) -> Sizes {
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      return batchSizes(values.lookup(attention.getBatch()));
-    if (auto rope = dyn_cast<RopeOp>(op))
-      return batchSizes(values.lookup(rope.getBatch()));
-    auto merge = cast<MergeOp>(op);
-    // Rows of a merge are those of its first part that lies in memory already.
-    Value part = merge.getOutputs().front();
-    while (Operation *producer = part.getDefiningOp()) {
-      if (auto attention = dyn_cast<AttentionOp>(producer))
-        return batchSizes(values.lookup(attention.getBatch()));
-      if (auto rope = dyn_cast<RopeOp>(producer))
-        return batchSizes(values.lookup(rope.getBatch()));
-      part = cast<MergeOp>(producer).getOutputs().front();
-    }
-    return {{}, e.toI32(tensorTokens(values.lookup(part))), {}, {}};
-  };
-  takeWorkspace(emitWorkspaceEnd(sizesOf));
+  shapes = emitShapes([&](BlockArgument arg) { return values.lookup(arg); });
+  takeWorkspace(emitWorkspaceEnd(shapes, [&](Operation *op) {
+    return batchSizes(values.lookup(cast<AttentionOp>(op).getBatch()));
+  }));
+  if (hasHostCode())
+    checkResults(shapes);
 
   Value offset = e.i64(0);
   for (Operation &op : source)
     for (Value result : op.getResults())
       if (isIntermediate(result))
-        offset = placeIntermediate(result, e.toI64(sizesOf(&op).tokens), offset);
+        offset = placeIntermediate(result, shapes, offset);
 
   for (Operation &op : source)
     if (!isForeign(op))
@@ -299,6 +296,7 @@ LogicalResult HostFunction::emitOperation(Operation &op) {
       .Case<AppendOp>([&](auto op) { return emitAppend(op), success(); })
       .Case<RopeOp>([&](auto op) { return emitRope(op), success(); })
       .Case<MergeOp>([&](auto op) { return emitMerge(op), success(); })
+      .Case<func::CallOp>([&](auto op) { return emitPart(op, shapes, scratch), success(); })
       .Case<func::ReturnOp>([&](auto) { return success(); })
       .Default([&](Operation *op) { return op->emitError("no lowering to the CPU"); });
 }

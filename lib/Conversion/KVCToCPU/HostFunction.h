@@ -52,8 +52,10 @@ private:
   // Workspace.
   AttentionSpace emitAttentionSpace(const AttentionKernel &kernel, const Sizes &sizes,
                                     Value begin);
-  /// End of the workspace, after the intermediate tensors and the largest attention.
-  Value emitWorkspaceEnd(llvm::function_ref<Sizes(mlir::Operation *)> sizesOf);
+  /// End of the workspace, after the intermediate tensors and the largest attention or
+  /// part of host code, of which `sizesOf` gives what the attentions depend on.
+  Value emitWorkspaceEnd(const Shapes &shapes,
+                         llvm::function_ref<Sizes(mlir::Operation *)> sizesOf);
 
   // Operations in `run`.
   llvm::LogicalResult emitOperation(mlir::Operation &op);
@@ -75,7 +77,8 @@ private:
   Emitter e;
   llvm::DenseMap<mlir::Operation *, mlir::LLVM::LLVMFuncOp> rowKernels;
   llvm::DenseMap<mlir::Operation *, AttentionFunctions> attentions;
-  Value attentionSpace; ///< Offset of the attentions' part of the workspace.
+  Shapes shapes;  ///< In `run`.
+  Value scratch; ///< Offset of what attentions and host code share.
 };
 
 } // namespace kvc

@@ -40,8 +40,8 @@ Value HostFunction::emitAttentionPhase(AttentionOp op, Phase phase, Value batch,
   AttentionFunctions &functions = attentions[op];
   bool isDecode = phase == Phase::Decode;
   AttentionKernel &kernel = isDecode ? *functions.decode : *functions.prefill;
-  AttentionSpace space = emitAttentionSpace(kernel, sizes, attentionSpace);
-  Value counts = e.offset(workspace, attentionSpace);
+  AttentionSpace space = emitAttentionSpace(kernel, sizes, scratch);
+  Value counts = e.offset(workspace, scratch);
   WorkListArgs args;
   args.numSequences = sizes.sequences;
   args.maxKvLen = sizes.kvLen;

@@ -119,8 +119,8 @@ static LogicalResult describeShape(ShapedType type, kvc_arg_desc_t &desc,
   desc.rank = static_cast<int32_t>(type.getRank());
   desc.dtype = getABIDtype(type.getElementType());
   if (desc.dtype == 0)
-    return emitError() << "expected elements of f32, f16, bf16, f8E4M3FN, f8E5M2, i4, "
-                          "i8, i32 or i64, got "
+    return emitError() << "expected elements of f64, f32, f16, bf16, f8E4M3FN, f8E5M2, "
+                          "i1, i4, i8, i32 or i64, got "
                        << type.getElementType() << " in " << type;
   for (auto [out, size] : llvm::zip(desc.shape, type.getShape()))
     out = ShapedType::isDynamic(size) ? KVC_DYNAMIC : size;
@@ -199,6 +199,10 @@ LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &funct
     return emitError(loc) << "function '" << function.name << "': expected alignments of "
                           << numArgs << " arguments and results, got "
                           << function.alignments.size();
+  if (!function.tokenRows.empty() && function.tokenRows.size() != numArgs)
+    return emitError(loc) << "function '" << function.name << "': expected token_rows of "
+                          << numArgs << " arguments and results, got "
+                          << function.tokenRows.size();
   Function out = {function.name, static_cast<uint32_t>(inputs.size()),
                   static_cast<uint32_t>(function.maxQueryLen), {}};
 
@@ -210,7 +214,8 @@ LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &funct
     FailureOr<kvc_arg_desc_t> desc = describe(type, isResult, emit);
     if (failed(desc))
       return failure();
-    desc->rows_are_tokens = hasOneBatch && hasTokenRows(type);
+    desc->rows_are_tokens = function.tokenRows.empty() ? hasOneBatch && hasTokenRows(type)
+                                                       : function.tokenRows[out.args.size()];
     if (!function.alignments.empty())
       desc->alignment = function.alignments[out.args.size()];
     out.args.push_back(*desc);
@@ -360,7 +365,7 @@ static LLVM::GlobalOp createProgramTable(OpBuilder &b, Location loc,
   LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), blob.size()),
                          /*isConstant=*/true, LLVM::Linkage::Internal, kBlobSymbol,
                          b.getStringAttr(blob), kBlobAlignment);
-  auto entryType = LLVM::LLVMStructType::getLiteral(context, {ptr, ptr});
+  auto entryType = LLVM::LLVMStructType::getLiteral(context, {ptr, ptr, ptr});
   auto entriesType = LLVM::LLVMArrayType::get(entryType, functions.size());
   createConstant(b, loc, entriesType, kEntriesSymbol, [&] {
     Value entries = LLVM::PoisonOp::create(b, loc, entriesType);
@@ -368,6 +373,9 @@ static LLVM::GlobalOp createProgramTable(OpBuilder &b, Location loc,
       int64_t i = index;
       entries = insert(entries, addressOf(function.needs), {i, 0});
       entries = insert(entries, addressOf(function.run), {i, 1});
+      Value shapes = function.shapes.empty() ? LLVM::ZeroOp::create(b, loc, ptr).getResult()
+                                             : addressOf(function.shapes);
+      entries = insert(entries, shapes, {i, 2});
     }
     return entries;
   });
@@ -415,7 +423,8 @@ LogicalResult BuildProgramPass::check(ArrayRef<ProgramFunction> functions, Strin
       return op->emitError("symbol '") << symbol << "' is reserved for the program";
   for (const ProgramFunction &function : functions)
     if (failed(checkEntry(module, function, function.needs)) ||
-        failed(checkEntry(module, function, function.run)))
+        failed(checkEntry(module, function, function.run)) ||
+        (!function.shapes.empty() && failed(checkEntry(module, function, function.shapes))))
       return failure();
   return success();
 }

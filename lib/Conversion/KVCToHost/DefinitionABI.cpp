@@ -58,6 +58,17 @@ SmallVector<Type> BatchArrays::getTypes(MLIRContext *context) {
   return {i32s, i32s, i32s, i32s, IndexType::get(context), i64s, i32s};
 }
 
+unsigned getFirstValue(TypeRange types, unsigned index) {
+  unsigned first = 0;
+  for (Type type : types.take_front(index)) {
+    auto cache = dyn_cast<CacheType>(type);
+    first += cache                  ? cache.getComponents().size()
+             : isa<BatchType>(type) ? BatchArrays::getTypes(type.getContext()).size()
+                                    : 1;
+  }
+  return first;
+}
+
 MemRefType getTensorBuffer(RankedTensorType type) {
   if (type.getRank() <= 1)
     return MemRefType::get(type.getShape(), type.getElementType());

@@ -7,6 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "DefinitionChecks.h"
 
+#include "ConditionTexts.h"
+
+#include "kvc/Conversion/HostCode.h"
+#include "kvc/Dialect/KVC/IR/KVC.h"
+
 using namespace mlir;
 using namespace kvc;
 
@@ -36,7 +41,44 @@ void DefinitionChecks::returnIfFailed(Value status) {
   LLVM::ReturnOp::create(b, loc, status);
 }
 
-void DefinitionChecks::failUnless(Value condition, StringRef message) {
+void DefinitionChecks::failIfBroken(Value number, ArrayAttr conditions) {
+  if (!conditions || conditions.empty())
+    return;
+  Block *failed = branch(isEqual(number, abi.i32(0)));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(failed);
+  SymbolTable symbols(run->getParentOfType<ModuleOp>());
+  StringRef function = run.getName();
+  Value text = emitConditionText(b, loc, symbols, function.substr(0, function.rfind('.')),
+                                 conditions, number);
+  Value status = abi.callTable(rt, offsetof(kvc_rt_api_t, fail), b.getI32Type(),
+                               {abi.i32(KVC_STATUS_INVALID_ARGUMENT), text});
+  LLVM::ReturnOp::create(b, loc, status);
+}
+
+SmallVector<Value> DefinitionChecks::emitShapes(LLVM::LLVMFuncOp shapes, FunctionType type,
+                                                Value args) {
+  SmallVector<Value> dims;
+  forEachDynamicDim(type.getInputs(), [&](unsigned index, int64_t dim) {
+    Value arg = abi.loadPtr(args, index * sizeof(void *));
+    if (isa<BatchType>(type.getInput(index)))
+      dims.push_back(LLVM::SExtOp::create(b, loc, b.getI64Type(),
+                                          abi.loadI32(arg, offsetof(kvc_batch_t, num_tokens))));
+    else
+      dims.push_back(abi.loadI64(arg, offsetof(kvc_tensor_t, shape) + dim * sizeof(int64_t)));
+  });
+  Value sizes = LLVM::CallOp::create(b, loc, shapes, dims).getResult();
+  auto take = [&](int64_t place) -> Value {
+    return LLVM::ExtractValueOp::create(b, loc, sizes, place);
+  };
+  failIfBroken(take(0), shapes->getAttrOfType<ArrayAttr>(kConditionsAttr));
+  SmallVector<Value> result;
+  for (int64_t i = 0; i <= countDynamicDims(type.getResults()); ++i)
+    result.push_back(take(1 + i));
+  return result;
+}
+
+void DefinitionChecks::failUnless(Value condition, StringRef message, kvc_status_t status) {
   Block *failed = branch(condition);
   OpBuilder::InsertionGuard guard(b);
   auto module = run->getParentOfType<ModuleOp>();
@@ -48,9 +90,9 @@ void DefinitionChecks::failUnless(Value condition, StringRef message) {
   SymbolTable(module).insert(global); // makes the name unique
   b.setInsertionPointToStart(failed);
   Value address = LLVM::AddressOfOp::create(b, loc, global);
-  Value status = abi.callTable(rt, offsetof(kvc_rt_api_t, fail), b.getI32Type(),
-                               {abi.i32(KVC_STATUS_INVALID_ARGUMENT), address});
-  LLVM::ReturnOp::create(b, loc, status);
+  Value result = abi.callTable(rt, offsetof(kvc_rt_api_t, fail), b.getI32Type(),
+                               {abi.i32(status), address});
+  LLVM::ReturnOp::create(b, loc, result);
 }
 
 //===----------------------------------------------------------------------===//

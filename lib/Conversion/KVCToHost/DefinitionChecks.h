@@ -12,11 +12,23 @@
 
 namespace kvc {
 
-/// Emits the checks of a call into its `run`, each with a return if it fails.
+/// Emits the checks of a call into its `run`, each with a return if it fails, or into
+/// another entry point those of its shapes.
 class DefinitionChecks {
 public:
   DefinitionChecks(mlir::OpBuilder &builder, mlir::LLVM::LLVMFuncOp run, mlir::Value program,
                    int64_t functionIndex);
+
+  /// Calls the function of shapes with what the structures at `args`, an array of
+  /// pointers, say; returns the dynamic dimensions of the results and the bytes of
+  /// workspace.
+  llvm::SmallVector<mlir::Value> emitShapes(mlir::LLVM::LLVMFuncOp shapes,
+                                            mlir::FunctionType type, mlir::Value args);
+  /// Fails with the text of condition `number` if that is not 0.
+  void failIfBroken(mlir::Value number, mlir::ArrayAttr conditions);
+  void failUnless(mlir::Value condition, llvm::StringRef message,
+                  kvc_status_t status = KVC_STATUS_INVALID_ARGUMENT);
+  mlir::Value isEqual(mlir::Value lhs, mlir::Value rhs);
 
   /// The runtime's check of the arguments against their types.
   void emitCall();
@@ -39,12 +51,10 @@ private:
   mlir::Value getSize(int64_t number, int64_t dim = 0);
   mlir::Value getData(int64_t number);
   mlir::Value allocate(int64_t bytes);
-  mlir::Value isEqual(mlir::Value lhs, mlir::Value rhs);
 
   /// Goes on in a new block if `condition`, else in the one returned.
   mlir::Block *branch(mlir::Value condition);
   void returnIfFailed(mlir::Value status);
-  void failUnless(mlir::Value condition, llvm::StringRef message);
 
   mlir::OpBuilder &b;
   mlir::Location loc;

@@ -58,6 +58,11 @@ void addProgramFunction(ModuleOp module, const ProgramFunction &function) {
       b.getNamedAttr("type", TypeAttr::get(function.type)),
       b.getNamedAttr("needs", b.getStringAttr(function.needs)),
       b.getNamedAttr("run", b.getStringAttr(function.run))};
+  if (!function.shapes.empty())
+    entry.push_back(b.getNamedAttr("shapes", b.getStringAttr(function.shapes)));
+  if (!function.tokenRows.empty())
+    entry.push_back(
+        b.getNamedAttr("token_rows", b.getDenseBoolArrayAttr(function.tokenRows)));
   if (function.maxQueryLen != 0)
     entry.push_back(
         b.getNamedAttr("max_query_len", b.getI32IntegerAttr(function.maxQueryLen)));
@@ -75,6 +80,9 @@ SmallVector<ProgramFunction> getProgramFunctions(ModuleOp module) {
     function.type = cast<FunctionType>(entry.getAs<TypeAttr>("type").getValue());
     function.needs = getText(entry, "needs");
     function.run = getText(entry, "run");
+    function.shapes = getText(entry, "shapes");
+    if (auto tokenRows = entry.getAs<DenseBoolArrayAttr>("token_rows"))
+      function.tokenRows = tokenRows;
     function.maxQueryLen = getNumber(entry, "max_query_len");
     if (auto alignments = entry.getAs<DenseI32ArrayAttr>("alignments"))
       function.alignments = alignments;
@@ -125,6 +133,7 @@ void removeProgramAttributes(ModuleOp module) {
 
 kvc_dtype_t getABIDtype(Type elementType) {
   return TypeSwitch<Type, kvc_dtype_t>(elementType)
+      .Case<Float64Type>([](auto) { return KVC_DTYPE_F64; })
       .Case<Float32Type>([](auto) { return KVC_DTYPE_F32; })
       .Case<Float16Type>([](auto) { return KVC_DTYPE_F16; })
       .Case<BFloat16Type>([](auto) { return KVC_DTYPE_BF16; })
@@ -132,6 +141,8 @@ kvc_dtype_t getABIDtype(Type elementType) {
       .Case<Float8E5M2Type>([](auto) { return KVC_DTYPE_F8E5M2; })
       .Case<IntegerType>([](IntegerType type) -> kvc_dtype_t {
         switch (type.getWidth()) {
+        case 1:
+          return KVC_DTYPE_I1;
         case 4:
           return KVC_DTYPE_I4;
         case 8:

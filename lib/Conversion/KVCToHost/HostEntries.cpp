@@ -134,6 +134,12 @@ void HostEntries::addToProgram(int32_t maxQueryLen, ArrayRef<int32_t> alignments
   result.type = function.getFunctionType();
   result.needs = needs.getName();
   result.run = run.getName();
+  SmallVector<bool> tokenRows;
+  if (shapesEntry) {
+    result.shapes = shapesEntry.getName();
+    tokenRows = findTokenRows();
+    result.tokenRows = tokenRows;
+  }
   result.maxQueryLen = maxQueryLen;
   result.alignments = alignments;
   addProgramFunction(function->getParentOfType<ModuleOp>(), result);

@@ -11,7 +11,9 @@ using namespace mlir;
 
 namespace kvc {
 
-int64_t getByteWidth(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+int64_t getByteWidth(Type element) {
+  return llvm::PowerOf2Ceil(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
 
 Value IntegerEmitter::i32(int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));

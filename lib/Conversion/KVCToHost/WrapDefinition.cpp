@@ -10,6 +10,7 @@
 #include "DefinitionChecks.h"
 
 #include "kvc/Conversion/DefinitionABI.h"
+#include "kvc/Conversion/HostCode.h"
 #include "kvc/Conversion/HostEntries.h"
 #include "kvc/Conversion/Passes.h"
 
@@ -34,9 +35,10 @@ public:
   void add(Type type, Value arg);
   ArrayRef<Value> getValues() const { return values; }
 
-private:
   /// The fields of a memref descriptor.
   void addBuffer(Value data, ArrayRef<Value> sizes, ArrayRef<Value> strides);
+
+private:
   void addTensor(int64_t rank, Value tensor);
   void addComponent(MemRefType type, bool isRowMajor, Value pages, Value view);
   void addCache(CacheType type, Value view);
@@ -128,6 +130,37 @@ void ArgumentList::add(Type type, Value arg) {
 // The entry points
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// A function that is lowered.
+struct Definition {
+  LLVM::LLVMFuncOp lowered;
+  LLVM::LLVMFuncOp shapes; ///< Null if it has none.
+  FunctionType type;       ///< Before it was decomposed.
+};
+} // namespace
+
+/// Finds what belongs to a lowered function; an error if it is not as recorded.
+static LogicalResult find(LLVM::LLVMFuncOp lowered, SymbolTable &symbols,
+                          Definition &definition) {
+  definition.lowered = lowered;
+  definition.type =
+      cast<FunctionType>(lowered->getAttrOfType<TypeAttr>(kFunctionTypeAttr).getValue());
+  auto name = lowered->getAttrOfType<FlatSymbolRefAttr>(kShapesAttr);
+  if (!name)
+    return success();
+  definition.shapes = symbols.lookup<LLVM::LLVMFuncOp>(name.getValue());
+  MLIRContext *context = lowered.getContext();
+  auto i64 = IntegerType::get(context, 64);
+  SmallVector<Type> results(2 + countDynamicDims(definition.type.getResults()), i64);
+  results.front() = IntegerType::get(context, 32);
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMStructType::getLiteral(context, results),
+      SmallVector<Type>(countDynamicDims(definition.type.getInputs()), i64));
+  if (!definition.shapes || definition.shapes.getFunctionType() != type)
+    return lowered.emitOpError("expected a function of shapes of type ") << type;
+  return success();
+}
+
 /// Creates `name` with three pointers as arguments, and the builder within.
 static LLVM::LLVMFuncOp createEntry(OpBuilder &b, Location loc, StringRef name) {
   Type ptr = LLVM::LLVMPointerType::get(b.getContext());
@@ -137,17 +170,68 @@ static LLVM::LLVMFuncOp createEntry(OpBuilder &b, Location loc, StringRef name) 
   return function;
 }
 
-/// needs(rt, bounds, out): no workspace.
-static void createNeeds(OpBuilder &b, Location loc, StringRef name) {
+/// needs(rt, bounds, out): what the function of shapes says; without one, nothing.
+static void createNeeds(OpBuilder &b, Definition definition, StringRef name) {
+  Location loc = definition.lowered.getLoc();
   LLVM::LLVMFuncOp function = createEntry(b, loc, name);
   ABIBuilder abi(b, loc);
-  abi.store(abi.i64(0), function.getArgument(2), offsetof(kvc_needs_t, workspace_size));
+  Value bytes = abi.i64(0);
+  if (definition.shapes) {
+    DefinitionChecks checks(b, function, /*program=*/{}, /*functionIndex=*/0);
+    Value args = abi.loadPtr(function.getArgument(1), offsetof(kvc_bounds_t, args));
+    Value null = LLVM::ZeroOp::create(b, loc, abi.ptr());
+    checks.failUnless(LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, args, null),
+                      "expected bounds with the arguments of a call");
+    bytes = checks.emitShapes(definition.shapes, definition.type, args).back();
+  }
+  abi.store(bytes, function.getArgument(2), offsetof(kvc_needs_t, workspace_size));
   LLVM::ReturnOp::create(b, loc, abi.i32(KVC_STATUS_OK));
 }
 
+/// shapes(rt, args, out): dimensions of the results.
+static void createShapes(OpBuilder &b, Definition definition, StringRef name) {
+  Location loc = definition.lowered.getLoc();
+  LLVM::LLVMFuncOp function = createEntry(b, loc, name);
+  ABIBuilder abi(b, loc);
+  DefinitionChecks checks(b, function, /*program=*/{}, /*functionIndex=*/0);
+  SmallVector<Value> sizes =
+      checks.emitShapes(definition.shapes, definition.type, function.getArgument(1));
+  auto dynamic = sizes.begin();
+  for (auto [index, type] : llvm::enumerate(definition.type.getResults()))
+    for (auto [dim, size] : llvm::enumerate(cast<RankedTensorType>(type).getShape()))
+      abi.store(ShapedType::isDynamic(size) ? *dynamic++ : abi.i64(size),
+                function.getArgument(2), (index * KVC_MAX_RANK + dim) * sizeof(int64_t));
+  LLVM::ReturnOp::create(b, loc, abi.i32(KVC_STATUS_OK));
+}
+
+/// Checks the results' shapes and the workspace; returns the bytes of that.
+static Value checkSizes(OpBuilder &b, DefinitionChecks &checks, Definition definition,
+                        Value call) {
+  Location loc = definition.lowered.getLoc();
+  ABIBuilder abi(b, loc);
+  SmallVector<Value> sizes = checks.emitShapes(
+      definition.shapes, definition.type, abi.loadPtr(call, offsetof(kvc_call_t, args)));
+  unsigned place = 0;
+  forEachDynamicDim(definition.type.getResults(), [&](unsigned index, int64_t dim) {
+    Value given = abi.loadI64(abi.loadArg(call, definition.type.getNumInputs() + index),
+                              offsetof(kvc_tensor_t, shape) + dim * sizeof(int64_t));
+    std::string message = ("expected result " + Twine(index) +
+                           " to have the shape that follows from those of the arguments")
+                              .str();
+    checks.failUnless(checks.isEqual(given, sizes[place++]), message);
+  });
+  Value given = abi.loadI64(call, offsetof(kvc_call_t, workspace_size));
+  checks.failUnless(
+      LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ule, sizes.back(), given),
+      "expected a workspace of the size that 'needs' gives for this call, got a smaller one");
+  return sizes.back();
+}
+
 /// run(rt, stream, call): checks the call and does the work.
-static LogicalResult createRun(OpBuilder &b, LLVM::LLVMFuncOp lowered, FunctionType type,
+static LogicalResult createRun(OpBuilder &b, Definition definition,
                                int64_t functionIndex, StringRef name) {
+  LLVM::LLVMFuncOp lowered = definition.lowered;
+  FunctionType type = definition.type;
   Location loc = lowered.getLoc();
   LLVM::LLVMFuncOp function = createEntry(b, loc, name);
   Value call = function.getArgument(2);
@@ -155,6 +239,11 @@ static LogicalResult createRun(OpBuilder &b, LLVM::LLVMFuncOp lowered, FunctionT
   Value program =
       LLVM::CallOp::create(b, loc, TypeRange(abi.ptr()), kProgramSymbol, ValueRange())
           .getResult();
+  Value fault;
+  if (definition.shapes) {
+    fault = LLVM::AllocaOp::create(b, loc, abi.ptr(), b.getI32Type(), abi.i64(1));
+    abi.store(abi.i32(0), fault, 0);
+  }
   DefinitionChecks checks(b, function, program, functionIndex);
   checks.emitCall();
   auto recorded = lowered->getAttrOfType<DictionaryAttr>(kChecksAttr);
@@ -166,14 +255,25 @@ static LogicalResult createRun(OpBuilder &b, LLVM::LLVMFuncOp lowered, FunctionT
 
   ArgumentList args(b, loc);
   int64_t index = 0;
+  Value workspaceBytes;
+  if (definition.shapes)
+    workspaceBytes = checkSizes(b, checks, definition, call);
   for (ArrayRef<Type> types : {type.getInputs(), type.getResults()})
     for (Type argType : types)
       args.add(argType, abi.loadArg(call, index++));
+  if (definition.shapes) {
+    args.addBuffer(abi.loadPtr(call, offsetof(kvc_call_t, workspace)), workspaceBytes,
+                   abi.i64(1));
+    args.addBuffer(fault, {}, {});
+  }
   if (!llvm::equal(ValueRange(args.getValues()).getTypes(), lowered.getArgumentTypes()))
     return lowered.emitOpError("expected the arguments that kvc-decompose and the upstream "
                                "lowering make of ")
            << type << ", got " << lowered.getFunctionType();
   LLVM::CallOp::create(b, loc, lowered, args.getValues());
+  if (definition.shapes)
+    checks.failIfBroken(abi.loadI32(fault, 0),
+                        lowered->getAttrOfType<ArrayAttr>(kConditionsAttr));
   LLVM::ReturnOp::create(b, loc, abi.i32(KVC_STATUS_OK));
   return success();
 }
@@ -197,29 +297,40 @@ struct WrapDefinitionPass final : kvc::impl::WrapDefinitionPassBase<WrapDefiniti
 
 void WrapDefinitionPass::runOnOperation() {
   ModuleOp module = getOperation();
+  SymbolTable symbols(module);
   int64_t functionIndex = getProgramFunctions(module).size();
   for (auto function : llvm::make_early_inc_range(module.getOps<LLVM::LLVMFuncOp>())) {
-    auto recorded = function->getAttrOfType<TypeAttr>(kFunctionTypeAttr);
-    if (!recorded)
+    if (!function->hasAttrOfType<TypeAttr>(kFunctionTypeAttr))
       continue;
+    Definition definition;
+    if (failed(find(function, symbols, definition)))
+      return signalPassFailure();
     declareProgram(module);
-    auto type = cast<FunctionType>(recorded.getValue());
-    std::string needs = (function.getName() + ".needs").str();
-    std::string run = (function.getName() + ".run").str();
+    auto nameOf = [&](StringRef entry) { return (function.getName() + "." + entry).str(); };
+    std::string needs = nameOf("needs"), run = nameOf("run"), shapes;
     OpBuilder b(&getContext());
     b.setInsertionPointAfter(function);
-    createNeeds(b, function.getLoc(), needs);
+    createNeeds(b, definition, needs);
+    if (definition.shapes) {
+      shapes = nameOf("result_shapes");
+      b.setInsertionPointAfter(function);
+      createShapes(b, definition, shapes);
+    }
     b.setInsertionPointAfter(function);
-    if (failed(createRun(b, function, type, functionIndex++, run)))
+    if (failed(createRun(b, definition, functionIndex++, run)))
       return signalPassFailure();
     ProgramFunction result;
     result.name = function.getName();
-    result.type = type;
+    result.type = definition.type;
     result.needs = needs;
     result.run = run;
+    result.shapes = shapes;
+    if (auto tokenRows = function->getAttrOfType<DenseBoolArrayAttr>(kTokenRowsAttr))
+      result.tokenRows = tokenRows;
     addProgramFunction(module, result);
-    function->removeAttr(kFunctionTypeAttr);
-    function->removeAttr(kChecksAttr);
+    for (StringRef name : {kFunctionTypeAttr, kChecksAttr, kShapesAttr, kConditionsAttr,
+                           kDimSourcesAttr, kTokenRowsAttr})
+      function->removeAttr(name);
     SymbolTable::setSymbolVisibility(function, SymbolTable::Visibility::Private);
   }
 }

@@ -8,6 +8,7 @@
 // conversion and says what caches and batches become.
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/DefinitionABI.h"
+#include "kvc/Conversion/HostCode.h"
 #include "kvc/Conversion/Passes.h"
 
 #include "Patterns.h"

@@ -33,10 +33,6 @@ llvm::LogicalResult recordFunctionTypes(mlir::ModuleOp module);
 /// Records what a call of a public function has to fulfil as its kChecksAttr.
 void recordChecks(mlir::Operation *function);
 
-/// Makes each recorded function take buffers in place of tensors, those of its
-/// results last, so that the caller decides where they lie.
-void convertBoundaries(mlir::ModuleOp module);
-
 } // namespace kvc
 
 #endif // KVC_LIB_CONVERSION_KVCTOLOOPS_PATTERNS_H

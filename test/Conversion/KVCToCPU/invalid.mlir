@@ -152,7 +152,7 @@ func.func @region(%k: tensor<?x1x8xf32>, %cache: !cache, %batch: !kvc.batch, %co
 
 // Calls, here of itself.
 func.func @recursion() {
-  // expected-error@below {{no lowering to the CPU for operation 'func.call': expected operations of the kvc dialect only}}
+  // expected-error@below {{expected a call of host code that has been lowered}}
   call @recursion() : () -> ()
   return
 }

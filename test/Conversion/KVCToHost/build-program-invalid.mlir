@@ -98,7 +98,7 @@ module attributes {kvc.functions = [
 
 module attributes {kvc.functions = [
   {name = "f", needs = "f.entry", run = "f.entry", type = (tensor<4xindex>) -> ()}]} {
-  // expected-error@below {{function 'f', argument 0: expected elements of f32, f16, bf16, f8E4M3FN, f8E5M2, i4, i8, i32 or i64, got 'index' in 'tensor<4xindex>'}}
+  // expected-error@below {{function 'f', argument 0: expected elements of f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i1, i4, i8, i32 or i64, got 'index' in 'tensor<4xindex>'}}
   llvm.func @f.entry(%rt: !llvm.ptr, %bounds: !llvm.ptr, %needs: !llvm.ptr) -> i32 {
     %ok = llvm.mlir.constant(0 : i32) : i32
     llvm.return %ok : i32

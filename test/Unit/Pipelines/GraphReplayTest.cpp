@@ -214,7 +214,7 @@ void GraphReplayTest::TearDown() {
 
 void GraphReplayTest::capture(const std::vector<const void *> &args) {
   kvc_bounds_t bounds = {sizeof(bounds), kSequences, kSequences, 1, kMaxKvLen,
-                         kvc_stream_num_workers(stream)};
+                         kvc_stream_num_workers(stream), nullptr};
   ASSERT_EQ(kvc_program_prepare(program, 0, stream, &bounds), KVC_STATUS_OK)
       << kvc_last_message();
   auto native = static_cast<StreamHandle>(kvc_stream_native(stream));

@@ -90,7 +90,7 @@ std::vector<size_t> kvc::getParameterSizes(llvm::StringRef ptx, llvm::StringRef 
 
 uint64_t LaunchRecorder::getNeeds(int32_t sequences, int32_t tokens, int32_t kvLen,
                                   kvc_status_t expected) {
-  kvc_bounds_t bounds = {sizeof(bounds), sequences, tokens, 1, kvLen, workers};
+  kvc_bounds_t bounds = {sizeof(bounds), sequences, tokens, 1, kvLen, workers, nullptr};
   kvc_needs_t needs = {sizeof(needs), 0, 0};
   EXPECT_EQ(program->entries[0].needs(&table, &bounds, &needs), expected);
   return needs.workspace_size;

@@ -44,7 +44,7 @@ FakeCUDA::Kernel makeStoreKernel() {
 
 StoreProgram::StoreProgram(const std::string &text, const std::string &target,
                            uint32_t sharedBytes) {
-  kvc_function_entry_t entry = {needsForStore, runStore};
+  kvc_function_entry_t entry = {needsForStore, runStore, nullptr};
   fake.addFunction("store",
                    {makeTensorArg(KVC_DTYPE_I32, {KVC_DYNAMIC}),
                     makeResultArg(KVC_DTYPE_I32, {KVC_DYNAMIC})},

@@ -363,7 +363,7 @@ TEST_F(DeviceProgramTest, Prepare) {
   EXPECT_FAILS(kvc_program_prepare(store.program, 0, stream, &bounds),
                KVC_STATUS_INVALID_ARGUMENT,
                "function 'store': expected a struct_size of bounds of at least "
-               "24, got 8");
+               "32, got 8");
 }
 
 // A stream that is captured launches, and refuses what would spoil the graph.

@@ -79,7 +79,8 @@ uint32_t FakeProgram::addFunction(const std::string &name,
                                   const kvc_function_entry_t *entry) {
   functions.push_back({name, args});
   allEntries.push_back(entry ? *entry
-                             : kvc_function_entry_t{needNothing, doNothing});
+                             : kvc_function_entry_t{needNothing, doNothing,
+                                                    nullptr});
   return static_cast<uint32_t>(functions.size() - 1);
 }
 

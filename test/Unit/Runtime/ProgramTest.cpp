@@ -64,7 +64,7 @@ TEST(ProgramTest, LoadWithoutProgram) {
   EXPECT_FAILS(kvc_program_load(none, nullptr), KVC_STATUS_INVALID_ARGUMENT,
                "expected out_program, got null");
   EXPECT_FAILS(kvc_program_load(none, &program), KVC_STATUS_MISMATCH,
-               "expected a program that speaks ABI version 2");
+               "expected a program that speaks ABI version 3");
   EXPECT_EQ(program, nullptr);
 }
 
@@ -78,8 +78,8 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
   } cases[] = {
       {KVC_STATUS_MISMATCH, "program: expected a struct_size of at least 24",
        [](FakeProgram &p) { p.program().struct_size = 16; }},
-      {KVC_STATUS_MISMATCH, "program: expected ABI version 2, got 3",
-       [](FakeProgram &p) { p.program().abi_version = 3; }},
+      {KVC_STATUS_MISMATCH, "program: expected ABI version 3, got 4",
+       [](FakeProgram &p) { p.program().abi_version = 4; }},
       {KVC_STATUS_INVALID_ARGUMENT, "program: expected a blob, got null",
        [](FakeProgram &p) { p.program().blob = nullptr; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a blob at a multiple of 8",
@@ -89,7 +89,7 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
        }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected magic word 0x5043564b, got 0x1",
        [](FakeProgram &p) { p.blob().magic = 1; }},
-      {KVC_STATUS_MISMATCH, "blob: expected ABI version 2, got 7",
+      {KVC_STATUS_MISMATCH, "blob: expected ABI version 3, got 7",
        [](FakeProgram &p) { p.blob().abi_version = 7; }},
       {KVC_STATUS_INVALID_ARGUMENT, "blob: expected a size of at least 56",
        [](FakeProgram &p) { p.blob().size = 55; }},
@@ -269,7 +269,7 @@ static kvc_status_t runScale(const kvc_rt_api_t *rt, kvc_stream_t *stream,
 
 static FakeProgram makeScaleProgram() {
   FakeProgram fake;
-  kvc_function_entry_t entry = {needsForScale, runScale};
+  kvc_function_entry_t entry = {needsForScale, runScale, nullptr};
   fake.addFunction("scale",
                    {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC, 3}, true),
                     makeBatchArg(),
@@ -409,7 +409,7 @@ TEST(ProgramTest, CallsOfTwoThreadsTakeTurns) {
         needs->workspace_size = 64 * static_cast<uint64_t>(bounds->max_tokens);
         return kvc_status_t{KVC_STATUS_OK};
       },
-      runMark};
+      runMark, nullptr};
   FakeProgram fake;
   fake.addFunction("mark", {makeTensorArg(KVC_DTYPE_I8, {KVC_DYNAMIC}, true)},
                    &entry);
@@ -447,7 +447,8 @@ TEST(ProgramTest, CallInsideACallIsRefused) {
           innerMessage = kvc_last_message();
         };
         return rt->parallel_for(stream, kernel, &stream, 1);
-      }};
+      },
+      nullptr};
   FakeProgram fake;
   fake.addFunction("inner", {}, &entry);
   fake.build();
@@ -466,7 +467,8 @@ TEST(ProgramTest, BoundsWithoutABatch) {
       needsForScale,
       [](const kvc_rt_api_t *, kvc_stream_t *, const kvc_call_t *) {
         return kvc_status_t{KVC_STATUS_OK};
-      }};
+      },
+      nullptr};
   FakeProgram fake;
   fake.addFunction("plain",
                    {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC}, true),

@@ -38,8 +38,10 @@ TEST(StatusTest, ElementTypesHaveSizesAndNames) {
               {KVC_DTYPE_I4, 0, "i4"},
               {KVC_DTYPE_I32, 4, "i32"},
               {KVC_DTYPE_I64, 8, "i64"},
+              {KVC_DTYPE_F64, 8, "f64"},
+              {KVC_DTYPE_I1, 1, "i1"},
               {0, 0, "?"},
-              {10, 0, "?"},
+              {12, 0, "?"},
               {-1, 0, "?"}};
   for (const auto &row : rows) {
     EXPECT_EQ(kvc_dtype_size(row.dtype), row.size) << row.name;

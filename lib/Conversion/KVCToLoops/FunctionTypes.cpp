@@ -1,4 +1,4 @@
-//===- Boundary.cpp - arguments and results of public functions -----------===//
+//===- FunctionTypes.cpp - types of public functions ----------------------===//
 //
 // Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,6 @@
 #include "kvc/Conversion/DefinitionABI.h"
 #include "kvc/Conversion/HostABI.h"
 
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -60,54 +59,22 @@ LogicalResult kvc::recordFunctionTypes(ModuleOp module) {
       diag.attachNote(user->getLoc()) << "used here";
       return diag;
     }
+    // What is made of arrays is checked before anything is computed.
+    WalkResult made = function.walk([&](Operation *op) {
+      bool isForeign = isa<CacheFromBuffersOp, BatchFromBlockTableOp, BatchFromCSROp>(op);
+      for (Value operand : isForeign ? op->getOperands() : ValueRange()) {
+        auto arg = dyn_cast<BlockArgument>(operand);
+        if (arg && arg.getOwner() == &function.getBody().front())
+          continue;
+        op->emitOpError("expected arguments of the function, got values that it computes");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (made.wasInterrupted())
+      return failure();
     function->setAttr(kFunctionTypeAttr, TypeAttr::get(function.getFunctionType()));
     recordChecks(function);
   }
   return success();
-}
-
-/// Replaces each tensor argument by a buffer.
-static void convertArguments(func::FuncOp function) {
-  OpBuilder b(function.getBody());
-  for (BlockArgument arg : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(arg.getType());
-    if (!type)
-      continue;
-    arg.setType(getTensorBuffer(type));
-    auto tensor = bufferization::ToTensorOp::create(b, arg.getLoc(), type, arg,
-                                                    /*restrict=*/true, /*writable=*/false);
-    arg.replaceAllUsesExcept(tensor, tensor);
-  }
-}
-
-/// Replaces each result by a buffer argument, in which it is materialised.
-static void convertResults(func::FuncOp function) {
-  SmallVector<Value> buffers;
-  for (Type type : function.getResultTypes())
-    buffers.push_back(function.getBody().front().addArgument(
-        getTensorBuffer(cast<RankedTensorType>(type)), function.getLoc()));
-  for (auto terminator : llvm::make_early_inc_range(function.getOps<func::ReturnOp>())) {
-    OpBuilder b(terminator);
-    for (auto [result, buffer] : llvm::zip(terminator.getOperands(), buffers))
-      bufferization::MaterializeInDestinationOp::create(
-          b, terminator.getLoc(), /*result=*/Type(), result, buffer, /*restrict=*/true,
-          /*writable=*/true);
-    terminator->setOperands({});
-  }
-}
-
-void kvc::convertBoundaries(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function->hasAttr(kFunctionTypeAttr))
-      continue;
-    convertArguments(function);
-    convertResults(function);
-    function.setAllResultAttrs(ArrayRef<DictionaryAttr>());
-    Block &entry = function.getBody().front();
-    SmallVector<DictionaryAttr> attrs;
-    function.getAllArgAttrs(attrs);
-    function.setType(FunctionType::get(module.getContext(), entry.getArgumentTypes(), {}));
-    attrs.resize(entry.getNumArguments(), DictionaryAttr::get(module.getContext()));
-    function.setAllArgAttrs(attrs);
-  }
 }

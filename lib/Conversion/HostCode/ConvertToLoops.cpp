@@ -1,0 +1,121 @@
+//===- ConvertToLoops.cpp - linalg as loops along contiguous memory -------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kvc/Conversion/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#define DEBUG_TYPE "kvc-convert-host-code-to-loops"
+
+namespace kvc {
+#define GEN_PASS_DEF_CONVERTHOSTCODETOLOOPSPASS
+#include "kvc/Conversion/Passes.h.inc"
+} // namespace kvc
+
+using namespace mlir;
+using namespace kvc;
+
+/// What it costs to have `loop` innermost: an operand that strides along it counts most,
+/// a sum over it, which is a chain of additions, a little.
+static int64_t getInnermostCost(linalg::LinalgOp op, unsigned loop) {
+  AffineExpr dim = getAffineDimExpr(loop, op->getContext());
+  int64_t cost = 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (!type || !map.isFunctionOfDim(loop))
+      continue;
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    bool isContiguous = map.getResults().back() == dim &&
+                        llvm::count_if(map.getResults(),
+                                       [&](AffineExpr expr) {
+                                         return expr.isFunctionOfDim(loop);
+                                       }) == 1 &&
+                        succeeded(type.getStridesAndOffset(strides, offset)) &&
+                        strides.back() == 1;
+    cost += isContiguous ? 0 : 4;
+  }
+  return cost + (linalg::isReductionIterator(op.getIteratorTypesArray()[loop]) ? 1 : 0);
+}
+
+/// Puts the cheapest loop innermost; the others keep their order.
+static FailureOr<linalg::LinalgOp> orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
+  unsigned numLoops = op.getNumLoops();
+  if (numLoops < 2)
+    return op;
+  unsigned innermost = numLoops - 1;
+  for (unsigned loop = numLoops - 1; loop-- > 0;)
+    if (getInnermostCost(op, loop) < getInnermostCost(op, innermost))
+      innermost = loop;
+  if (innermost == numLoops - 1)
+    return op;
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  if (!generic) {
+    FailureOr<linalg::GenericOp> made = linalg::generalizeNamedOp(rewriter, op);
+    if (failed(made))
+      return failure();
+    generic = *made;
+  }
+  SmallVector<unsigned> order;
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    if (loop != innermost)
+      order.push_back(loop);
+  order.push_back(innermost);
+  rewriter.setInsertionPoint(generic);
+  FailureOr<linalg::GenericOp> ordered =
+      linalg::interchangeGenericOp(rewriter, generic, order);
+  if (failed(ordered))
+    return failure();
+  return cast<linalg::LinalgOp>(ordered->getOperation());
+}
+
+/// Lets sums of floats be taken in any order.
+static void relaxSums(linalg::LinalgOp op) {
+  if (op.getNumReductionLoops() == 0)
+    return;
+  op.getBlock()->walk([](arith::ArithFastMathInterface nested) {
+    if (isa<arith::AddFOp, arith::MulFOp, arith::SubFOp>(nested.getOperation())) {
+      auto flags = nested.getFastMathFlagsAttr().getValue();
+      nested->setAttr(nested.getFastMathAttrName(),
+                      arith::FastMathFlagsAttr::get(
+                          nested->getContext(), flags | arith::FastMathFlags::reassoc |
+                                                    arith::FastMathFlags::contract));
+    }
+  });
+}
+
+namespace {
+struct ConvertHostCodeToLoopsPass final
+    : kvc::impl::ConvertHostCodeToLoopsPassBase<ConvertHostCodeToLoopsPass> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+} // namespace
+
+void ConvertHostCodeToLoopsPass::runOnOperation() {
+  SmallVector<linalg::LinalgOp> ops;
+  getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+  IRRewriter rewriter(&getContext());
+  for (linalg::LinalgOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    FailureOr<linalg::LinalgOp> ordered = orderLoops(rewriter, op);
+    if (succeeded(ordered)) {
+      relaxSums(*ordered);
+      rewriter.setInsertionPoint(*ordered);
+    }
+    if (failed(ordered) || failed(linalg::linalgOpToLoops(rewriter, *ordered))) {
+      op.emitError("expected an operation that becomes loops");
+      return signalPassFailure();
+    }
+    rewriter.eraseOp(*ordered);
+  }
+}

@@ -1,0 +1,95 @@
+//===- HostCode.cpp - steps for what is around kvc operations -------------===//
+//
+// Part of kvc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "HostCode.h"
+
+#include "kvc/Conversion/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void kvc::addShapes(OpPassManager &pm) {
+  pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addPass(createSimplifyHostCodePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createGuardHostCodePass());
+  pm.addPass(createDeriveShapesPass());
+  // Sizes of intermediate tensors, too, from those of arguments.
+  pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+/// After it there is no tensor left, and no allocation.
+static void addBuffers(OpPassManager &pm) {
+  pm.addPass(kvc::createConvertBoundariesPass());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(kvc::createPlaceBuffersPass());
+}
+
+void kvc::addPlainArithmetic(OpPassManager &pm) {
+  math::MathExpandOpsPassOptions expand;
+  expand.opMnemonics = {"rsqrt"}; // which libm lacks
+  pm.addPass(math::createMathExpandOpsPass(expand));
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"f16", "bf16"};
+  emulate.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  pm.addPass(createExpandRuntimeCallsPass());
+  pm.addPass(arith::createArithExpandOpsPass());
+  pm.addPass(createConvertMathToLibmPass());
+}
+
+void kvc::addBuffersToLLVM(OpPassManager &pm) {
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createExpandReshapesPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass()); // of the offsets that this computes
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void kvc::addHostCode(OpPassManager &pm) {
+  pm.addPass(createInlinerPass());
+  pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createOutlineHostCodePass());
+  OpPassManager &parts = pm.nest<ModuleOp>();
+  addShapes(parts);
+  addBuffers(parts);
+  parts.addPass(createLowerAffinePass());
+  parts.addPass(createConvertHostCodeToLoopsPass());
+  parts.addPass(createConvertBufferizationToMemRefPass());
+  parts.addPass(createLowerAssertionsPass());
+  addPlainArithmetic(parts);
+  addBuffersToLLVM(parts);
+}
