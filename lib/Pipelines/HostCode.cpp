@@ -35,11 +35,12 @@ void kvc::addShapes(OpPassManager &pm) {
 
 /// After it there is no tensor left, and no allocation.
 static void addBuffers(OpPassManager &pm) {
+  // Without -eliminate-empty-tensors: it gives one place to two values that begin alike.
   pm.addPass(kvc::createConvertBoundariesPass());
-  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(kvc::createPlaceBuffersPass());
@@ -89,6 +90,7 @@ void kvc::addHostCode(OpPassManager &pm) {
   parts.addPass(createLowerAffinePass());
   parts.addPass(createConvertHostCodeToLoopsPass());
   parts.addPass(createConvertBufferizationToMemRefPass());
+  parts.addPass(createCSEPass()); // sizes that several buffers have
   parts.addPass(createLowerAssertionsPass());
   addPlainArithmetic(parts);
   addBuffersToLLVM(parts);

@@ -9,7 +9,7 @@ the one table of tolerances of docs/Testing.md.
 import numpy as np
 
 # Relative L2 error of one row, by the element type of the output.
-ROW_BOUNDS = {"f32": 1e-5, "f16": 1e-3, "bf16": 5e-3}
+ROW_BOUNDS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 5e-3}
 # No element of a row may be off by more than this many times the bound times
 # the row's largest element.
 ELEMENT_FACTOR = 4
@@ -241,7 +241,7 @@ def check_rows(got, want, dtype, what="output"):
     ----------
     got : array, shape (..., width)
     want : array of float64, the same shape
-    dtype : {"f32", "f16", "bf16"}
+    dtype : {"f64", "f32", "f16", "bf16"}
         Element type of the output, which sets the bound.
     what : str
         Name of the output in messages.

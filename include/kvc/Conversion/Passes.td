@@ -174,8 +174,9 @@ def ConvertHostCodeToLoopsPass : Pass<"kvc-convert-host-code-to-loops", "::mlir:
     may be taken in any order (`reassoc`) and with fused multiply-adds (`contract`),
     as `linalg` leaves the order open.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def ExpandReshapesPass : Pass<"kvc-expand-reshapes"> {

@@ -7,6 +7,8 @@
 // Copies a function, asks for the dimensions of its results alone, and lets upstream's
 // patterns trace them to those of the arguments.
 //===----------------------------------------------------------------------===//
+#include "Patterns.h"
+
 #include "kvc/Conversion/DefinitionABI.h"
 #include "kvc/Conversion/HostCode.h"
 #include "kvc/Conversion/Passes.h"
@@ -331,7 +333,7 @@ void ShapeDerivation::takeDims() {
   SmallVector<int64_t> sources;
   for (Value size : body.getTerminator()->getOperands()) {
     auto arg = dyn_cast<BlockArgument>(size);
-    sources.push_back(arg ? arg.getArgNumber() : -1);
+    sources.push_back(arg ? int64_t{arg.getArgNumber()} : -1);
   }
   function->setAttr(kDimSourcesAttr, b.getDenseI64ArrayAttr(sources));
   shapes.setFunctionType(b.getFunctionType(body.getArgumentTypes(), shapes.getResultTypes()));
@@ -416,6 +418,7 @@ LogicalResult DeriveShapesPass::initialize(MLIRContext *context) {
   memref::populateResolveRankedShapedTypeResultDimsPatterns(all);
   memref::populateResolveShapedTypeResultDimsPatterns(all);
   scf::populateSCFForLoopCanonicalizationPatterns(all);
+  populateLoopDimPatterns(all);
   for (Dialect *dialect : context->getLoadedDialects())
     dialect->getCanonicalizationPatterns(all);
   for (RegisteredOperationName op : context->getRegisteredOperations())

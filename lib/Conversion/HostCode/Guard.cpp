@@ -70,7 +70,7 @@ private:
   void guardSizes(ValueRange sizes);
   void guardExpand(tensor::ExpandShapeOp op);
   void guardCollapse(tensor::CollapseShapeOp op);
-  void guardConcat(tensor::ConcatOp op);
+  LogicalResult guardConcat(tensor::ConcatOp op);
   void guardPad(tensor::PadOp op);
   void guardSlice(OffsetSizeAndStrideOpInterface slice, Value sliced);
   void guardInsertSlice(tensor::InsertSliceOp op);
@@ -98,7 +98,7 @@ std::string Guard::describe(const Twine &what) {
     text += (" at " + place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" +
              Twine(place.getColumn()))
                 .str();
-  return ("expected " + what + " of " + text).str();
+  return (text + " expected " + what).str();
 }
 
 /// What has to hold before the operation.
@@ -235,7 +235,7 @@ void Guard::guardCollapse(tensor::CollapseShapeOp collapse) {
   guardResult(collapse.getResult(), sizes);
 }
 
-void Guard::guardConcat(tensor::ConcatOp concat) {
+LogicalResult Guard::guardConcat(tensor::ConcatOp concat) {
   int64_t axis = concat.getDim();
   Value first = concat.getInputs().front();
   SmallVector<Value> sizes;
@@ -251,6 +251,14 @@ void Guard::guardConcat(tensor::ConcatOp concat) {
   }
   require(same, "the sizes that the operands have in common to be equal");
   guardResult(concat.getResult(), sizes);
+  // As slices of one tensor, its size is computed here, from operands and not from
+  // their buffers.
+  FailureOr<SmallVector<Value>> slices = concat.decomposeOperation(b);
+  if (failed(slices))
+    return concat.emitOpError("expected a concatenation that decomposes into slices");
+  concat.getResult().replaceAllUsesWith(slices->front());
+  concat.erase();
+  return success();
 }
 
 void Guard::guardPad(tensor::PadOp pad) {
@@ -411,7 +419,7 @@ LogicalResult Guard::guard() {
       .Case<tensor::CastOp>([&](auto op) { return guardCast(op), success(); })
       .Case<tensor::ExpandShapeOp>([&](auto op) { return guardExpand(op), success(); })
       .Case<tensor::CollapseShapeOp>([&](auto op) { return guardCollapse(op), success(); })
-      .Case<tensor::ConcatOp>([&](auto op) { return guardConcat(op), success(); })
+      .Case<tensor::ConcatOp>([&](auto op) { return guardConcat(op); })
       .Case<tensor::PadOp>([&](auto op) { return guardPad(op), success(); })
       .Case<tensor::EmptyOp>([&](auto op) { return guardSizes(op.getDynamicSizes()), success(); })
       .Case<tensor::GenerateOp>(

@@ -73,6 +73,15 @@ private:
 // Checks
 //===----------------------------------------------------------------------===//
 
+static bool isHostType(Type type) {
+  if (!isa<RankedTensorType>(type) && !type.isIntOrIndexOrFloat())
+    return false;
+  Type element = getElementTypeOrSelf(type);
+  return isa<Float64Type, Float32Type, Float16Type, BFloat16Type, IndexType>(element) ||
+         (element.isSignlessInteger() &&
+          llvm::is_contained({1, 8, 16, 32, 64}, element.getIntOrFloatBitWidth()));
+}
+
 LogicalResult Outliner::checkHostCode(Operation *op) {
   WalkResult result = op->walk([&](Operation *nested) {
     if (isKVC(nested)) {
@@ -85,9 +94,10 @@ LogicalResult Outliner::checkHostCode(Operation *op) {
       nested->emitError("no lowering to the CPU for operation '") << nested->getName() << "'";
       return WalkResult::interrupt();
     }
-    for (Type type : nested->getResultTypes())
-      if (!isa<RankedTensorType>(type) && !type.isIntOrIndexOrFloat()) {
-        nested->emitOpError("expected ranked tensors and scalars around kvc operations, got ")
+    for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))
+      if (!isHostType(type)) {
+        nested->emitOpError("expected ranked tensors and scalars around kvc operations, of f64, "
+                            "f32, f16, bf16, i1, i8, i16, i32, i64 or index, got ")
             << type;
         return WalkResult::interrupt();
       }
@@ -170,9 +180,8 @@ LogicalResult Outliner::findInputs(Run &run) {
       run.inputs.insert(value);
       continue;
     }
-    if (!producer || !value.getType().isIntOrIndexOrFloat())
-      return user->emitOpError("expected ranked tensors and scalars around kvc operations, got ")
-             << value.getType();
+    if (!producer)
+      return user->emitOpError("expected ranked tensors as arguments, got ") << value.getType();
     if (!isMemoryEffectFree(producer) || producer->getNumRegions() != 0)
       return user->emitOpError("expected a scalar that can be computed again behind a kvc "
                                "operation, got one of '")

@@ -5,7 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "kvc/Conversion/HostCode.h"
+#include "Patterns.h"
+
 #include "kvc/Conversion/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -120,6 +121,7 @@ static bool isWorthFusing(OpOperand *operand) {
 void SimplifyHostCodePass::runOnOperation() {
   RewritePatternSet patterns(&getContext());
   patterns.add<ExpandGather, DecomposeSoftmax>(&getContext());
+  populateLoopDimPatterns(patterns);
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
     return signalPassFailure();
   // Transposes and the like are computed element by element as well.

@@ -41,6 +41,12 @@ LogicalResult HostEntries::checkHostCode() {
     auto call = dyn_cast<func::CallOp>(op);
     if (!call)
       continue;
+    for (Type type : llvm::concat<const Type>(call.getOperandTypes(), call.getResultTypes()))
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          !tensor || tensor.getRank() > KVC_MAX_RANK)
+        return call.emitOpError("expected tensors of rank ")
+               << KVC_MAX_RANK << " or less between kvc operations and what is around them, got "
+               << type;
     LLVM::LLVMFuncOp part = getPart(call);
     auto shapes = part ? part->getAttrOfType<FlatSymbolRefAttr>(kShapesAttr) : nullptr;
     if (!shapes || !symbols.lookup<LLVM::LLVMFuncOp>(shapes.getValue()))

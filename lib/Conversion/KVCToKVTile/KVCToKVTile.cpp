@@ -97,6 +97,25 @@ static LogicalResult checkAttention(AttentionOp op) {
   return success();
 }
 
+/// Refuses what a function does around its kvc operations, all in one message.
+static LogicalResult checkHostCode(func::FuncOp function) {
+  SmallVector<Operation *> hostCode;
+  for (Operation &op : function.getBody().front())
+    if (!isa<func::ReturnOp>(op) && !isa_and_nonnull<KVCDialect>(op.getDialect()))
+      hostCode.push_back(&op);
+  if (hostCode.empty())
+    return success();
+  llvm::SetVector<StringRef> names;
+  for (Operation *op : hostCode)
+    names.insert(op->getName().getStringRef());
+  InFlightDiagnostic diag = function.emitOpError("has no GPU kernel for ");
+  llvm::interleaveComma(names, diag, [&](StringRef name) { diag << "'" << name << "'"; });
+  diag << "; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope";
+  for (Operation *op : hostCode)
+    diag.attachNote(op->getLoc()) << "'" << op->getName() << "' is here";
+  return diag;
+}
+
 static LogicalResult checkFunction(func::FuncOp function) {
   if (!function.isPublic() || function.isExternal() || !function.getBody().hasOneBlock())
     return function.emitOpError(
@@ -107,6 +126,8 @@ static LogicalResult checkFunction(func::FuncOp function) {
                     [](char c) { return llvm::isAlnum(c) || StringRef("_$.").contains(c); }))
     return function.emitOpError("expected a name of letters, digits, '_', '$' and '.' for GPU "
                                 "kernels");
+  if (failed(checkHostCode(function)))
+    return failure();
   for (Operation &op : function.getBody().front()) {
     if (auto attention = dyn_cast<AttentionOp>(op)) {
       if (failed(checkAttention(attention)))
@@ -121,10 +142,6 @@ static LogicalResult checkFunction(func::FuncOp function) {
     } else if (auto merge = dyn_cast<MergeOp>(op)) {
       if (failed(checkMerge(merge)))
         return failure();
-    } else if (!isa<func::ReturnOp, CacheFromBuffersOp, BatchFromBlockTableOp,
-                    BatchFromCSROp>(op)) {
-      return op.emitOpError("has no GPU kernel; supported: kvc.append, kvc.attention, "
-                            "kvc.merge, kvc.rope");
     }
   }
   return success();
@@ -187,9 +204,15 @@ void ConvertKVCToKVTilePass::runOnOperation() {
   SmallVector<func::FuncOp> functions;
   for (auto function : module.getOps<func::FuncOp>()) {
     bool hasKVC = false;
-    function.walk([&](Operation *op) { hasKVC |= isa<KVCDialect>(op->getDialect()); });
-    if (!hasKVC)
+    function.walk(
+        [&](Operation *op) { hasKVC |= isa_and_nonnull<KVCDialect>(op->getDialect()); });
+    if (!hasKVC) {
+      // One without any is host code alone.
+      if (function.isPublic() && !function.isExternal() && function.getBody().hasOneBlock() &&
+          failed(checkHostCode(function)))
+        return signalPassFailure();
       continue;
+    }
     if (failed(checkFunction(function)))
       return signalPassFailure();
     functions.push_back(function);

@@ -111,3 +111,27 @@ func.func @terms(%q: tensor<?x8x128xbf16>, %p: tensor<?x8x128xf16>, %cache: !cac
       : !cache, tensor<?x8x128xbf16>, tensor<?x8x128xf16> -> tensor<?x8x128xf16>
   return %o : tensor<?x8x128xf16>
 }
+
+// -----
+
+// What is around kvc operations is named in one message.
+!cache = !kvc.cache<page = 64, k: 8x128xbf16, v: 8x128xbf16>
+// expected-error@below {{has no GPU kernel for 'tensor.empty', 'linalg.add'; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope}}
+func.func @host_code(%k: tensor<4x8x128xbf16>, %cache: !cache, %batch: !kvc.batch) {
+  // expected-note@below {{'tensor.empty' is here}}
+  %empty = tensor.empty() : tensor<4x8x128xbf16>
+  // expected-note@below {{'linalg.add' is here}}
+  %twice = linalg.add ins(%k, %k : tensor<4x8x128xbf16>, tensor<4x8x128xbf16>)
+      outs(%empty : tensor<4x8x128xbf16>) -> tensor<4x8x128xbf16>
+  kvc.append %cache[k: %twice] at %batch : !cache, tensor<4x8x128xbf16>
+  return
+}
+
+// -----
+
+// expected-error@below {{has no GPU kernel for 'arith.addf'; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope}}
+func.func @no_operation(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-note@below {{'arith.addf' is here}}
+  %y = arith.addf %x, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -491,3 +491,98 @@ TEST(ProgramTest, BoundsWithoutABatch) {
   EXPECT_EQ(seenBounds.max_kv_len, 0);
   EXPECT_EQ(seenBounds.num_workers, 2);
 }
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+/// The result has the rows of argument 0 and the columns of argument 1.
+static kvc_status_t shapesOfProduct(const kvc_rt_api_t *rt,
+                                    const void *const *args,
+                                    int64_t *outShapes) {
+  auto *lhs = static_cast<const kvc_tensor_t *>(args[0]);
+  auto *rhs = static_cast<const kvc_tensor_t *>(args[1]);
+  if (lhs->shape[1] != rhs->shape[0])
+    return rt->fail(KVC_STATUS_INVALID_ARGUMENT, "sizes do not fit");
+  outShapes[0] = lhs->shape[0];
+  outShapes[1] = rhs->shape[1];
+  return KVC_STATUS_OK;
+}
+
+TEST(ProgramTest, ShapesThatTheProgramComputes) {
+  kvc_function_entry_t entry = {
+      needsForScale,
+      [](const kvc_rt_api_t *, kvc_stream_t *, const kvc_call_t *) {
+        return kvc_status_t{KVC_STATUS_OK};
+      },
+      shapesOfProduct};
+  FakeProgram fake;
+  fake.addFunction("product",
+                   {makeTensorArg(KVC_DTYPE_F64, {KVC_DYNAMIC, KVC_DYNAMIC}),
+                    makeTensorArg(KVC_DTYPE_F64, {KVC_DYNAMIC, 3}),
+                    makeResultArg(KVC_DTYPE_F64, {KVC_DYNAMIC, 3})},
+                   &entry);
+  fake.build();
+  const kvc_program_t *program = nullptr;
+  ASSERT_OK(fake.load(&program));
+  double data[12] = {};
+  kvc_tensor_t lhs = makeTensor(data, KVC_DTYPE_F64, {2, 4});
+  kvc_tensor_t rhs = makeTensor(data, KVC_DTYPE_F64, {4, 3});
+  kvc_tensor_t out = makeTensor(data, KVC_DTYPE_F64, {2, 3});
+  const void *args[] = {&lhs, &rhs, &out};
+  int64_t shape[KVC_MAX_RANK];
+  ASSERT_OK(kvc_program_shapes(program, 0, args, 2, shape));
+  EXPECT_EQ(shape[0], 2);
+  EXPECT_EQ(shape[1], 3);
+
+  // `needs` gets the arguments, once their shapes were compared.
+  OwnedStream stream(1);
+  workspaceToAsk = 0;
+  EXPECT_OK(kvc_program_run(program, 0, stream, args, 3));
+  EXPECT_EQ(seenBounds.args, static_cast<const void *const *>(args));
+  rhs.shape[1] = 2;
+  seenBounds.args = nullptr;
+  EXPECT_FAILS(kvc_program_run(program, 0, stream, args, 3),
+                 KVC_STATUS_INVALID_ARGUMENT,
+                 "argument 1: expected dimension 1 to be 3, got 2");
+  EXPECT_EQ(seenBounds.args, nullptr);
+
+  // On failure, nothing is written.
+  shape[0] = 77;
+  EXPECT_FAILS(kvc_program_shapes(program, 0, args, 2, shape),
+                 KVC_STATUS_INVALID_ARGUMENT,
+                 "argument 1: expected dimension 1 to be 3, got 2");
+  rhs.shape[1] = 3;
+  rhs.shape[0] = 5;
+  EXPECT_FAILS(kvc_program_shapes(program, 0, args, 2, shape),
+                 KVC_STATUS_INVALID_ARGUMENT, "sizes do not fit");
+  EXPECT_FAILS(kvc_program_shapes(program, 0, args, 1, shape),
+                 KVC_STATUS_INVALID_ARGUMENT, "expected 2 arguments, got 1");
+  EXPECT_FAILS(kvc_program_shapes(program, 0, args, 2, nullptr),
+                 KVC_STATUS_INVALID_ARGUMENT, "expected out_shapes, got null");
+  EXPECT_EQ(shape[0], 77);
+}
+
+TEST(ProgramTest, ShapesOfTokens) {
+  FakeProgram fake = makeScaleProgram();
+  const kvc_program_t *program = nullptr;
+  ASSERT_OK(fake.load(&program));
+  kvc_batch_t batch = {};
+  batch.struct_size = sizeof(batch);
+  batch.num_tokens = 7;
+  float data[3];
+  kvc_tensor_t in = makeTensor(data, KVC_DTYPE_F32, {1, 3});
+  const void *args[] = {&in, &batch};
+  int64_t shape[KVC_MAX_RANK];
+  ASSERT_OK(kvc_program_shapes(program, 0, args, 2, shape));
+  EXPECT_EQ(shape[0], 7);
+  EXPECT_EQ(shape[1], 3);
+
+  FakeProgram open;
+  open.addFunction("open", {makeResultArg(KVC_DTYPE_F32, {KVC_DYNAMIC})});
+  open.build();
+  ASSERT_OK(open.load(&program));
+  EXPECT_FAILS(kvc_program_shapes(program, 0, nullptr, 0, shape),
+               KVC_STATUS_UNSUPPORTED,
+               "expected a result whose shape the inputs determine");
+}

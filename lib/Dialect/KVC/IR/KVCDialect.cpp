@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -25,8 +26,17 @@ using namespace mlir;
 #define GET_TYPEDEF_CLASSES
 #include "kvc/Dialect/KVC/IR/KVCTypes.cpp.inc"
 
+namespace {
+/// Operations mean the same in a function that calls theirs.
+struct KVCInlinerInterface final : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
+};
+} // namespace
+
 namespace kvc {
 void KVCDialect::initialize() {
+  addInterfaces<KVCInlinerInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "kvc/Dialect/KVC/IR/KVCAttributes.cpp.inc"
