@@ -60,6 +60,10 @@ typedef struct kvc_compile_options {
   const char *features;     /**< LLVM's feature string, added to the tier's. */
   const char *program_name; /**< Prefix of the query function; default none. */
   int64_t split;            /**< Keys of one work item; default by target. */
+  int64_t cache_page;       /**< If above 0, attention and caches are first found in
+                                 a model's own code, and the caches kept in pages
+                                 of that many tokens, 1 to 256
+                                 (kvc-optimize-cache-pipeline). */
 } kvc_compile_options_t;
 
 typedef struct kvc_compiler kvc_compiler_t;

@@ -155,6 +155,7 @@ static LogicalResult readOptions(const kvc_compile_options_t *given,
   options.features = toString(known.features);
   options.programName = toString(known.program_name);
   options.split = known.split;
+  options.cachePage = known.cache_page;
   return success();
 }
 

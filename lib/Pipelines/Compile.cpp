@@ -60,6 +60,9 @@ static LogicalResult checkOptions(CompileOptions &options, EmitErrorFn emitError
                        << options.ptxVersion;
   if (options.split < 0)
     return emitError() << "expected split to be at least 1, got " << options.split;
+  if (options.cachePage < 0 || options.cachePage > 256)
+    return emitError() << "expected cache-page to be from 1 to 256 tokens, or 0, got "
+                       << options.cachePage;
   if (!isProgramName(options.programName))
     return emitError() << "expected program-name to be a C identifier, got '"
                        << options.programName << "'";
@@ -82,6 +85,11 @@ static void setDeviceOptions(Options &device, const CompileOptions &options) {
 static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
                                CPUTier tier) {
   PassManager pm(module.getContext());
+  if (options.cachePage > 0) {
+    OptimizeCachePipelineOptions optimize;
+    optimize.page = options.cachePage;
+    buildOptimizeCachePipeline(pm, optimize);
+  }
   switch (options.target) {
   case CompileTarget::CPU: {
     CPUPipelineOptions cpu;

@@ -25,6 +25,7 @@ using namespace kvc;
 /// After it there is no kvc operation left; public functions take buffers.
 static void addLoops(OpPassManager &pm, const DefinitionPipelineOptions &options) {
   pm.addPass(createInlinerPass());
+  pm.addNestedPass<func::FuncOp>(createDecomposeDensePass());
   addShapes(pm);
   AssignCacheLayoutPassOptions layout;
   layout.layout = options.layout;

@@ -8,6 +8,7 @@
 #include "HostCode.h"
 
 #include "kvc/Conversion/Passes.h"
+#include "kvc/Dialect/KVC/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -80,6 +81,7 @@ void kvc::addBuffersToLLVM(OpPassManager &pm) {
 
 void kvc::addHostCode(OpPassManager &pm) {
   pm.addPass(createInlinerPass());
+  pm.addNestedPass<func::FuncOp>(createDecomposeDensePass());
   pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

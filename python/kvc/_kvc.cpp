@@ -73,7 +73,8 @@ struct Compiler {
 
 static std::unique_ptr<Compiled>
 compile(Compiler &compiler, const std::string &text, int emit, int target,
-        uint32_t ptxVersion, int64_t split, const OptionalString &tier,
+        uint32_t ptxVersion, int64_t split, int64_t cachePage,
+        const OptionalString &tier,
         const OptionalString &layout, const OptionalString &precision,
         const OptionalString &chip, const OptionalString &cpu,
         const OptionalString &features, const OptionalString &programName) {
@@ -90,6 +91,7 @@ compile(Compiler &compiler, const std::string &text, int emit, int target,
   options.features = orNull(features);
   options.program_name = orNull(programName);
   options.split = split;
+  options.cache_page = cachePage;
   auto compiled = std::make_unique<Compiled>();
   kvc_status_t status;
   {
@@ -569,7 +571,7 @@ NB_MODULE(_kvc, m) {
   nb::class_<Compiler>(m, "Compiler")
       .def(nb::init<>())
       .def("compile", compile, "text"_a, nb::kw_only(), "emit"_a, "target"_a,
-           "ptx_version"_a, "split"_a, "tier"_a.none(), "layout"_a.none(),
+           "ptx_version"_a, "split"_a, "cache_page"_a, "tier"_a.none(), "layout"_a.none(),
            "precision"_a.none(), "chip"_a.none(), "cpu"_a.none(),
            "features"_a.none(), "program_name"_a.none());
   nb::class_<Compiled>(m, "Compiled")

@@ -36,6 +36,7 @@ class Compiler:
         layout: Union[str, None] = None,
         precision: Union[str, None] = None,
         split: int = 0,
+        cache_page: int = 0,
         chip: Union[str, None] = None,
         ptx_version: int = 0,
         cpu: Union[str, None] = None,
@@ -62,6 +63,10 @@ class Compiler:
             Of the definition's sums: "f32" (default) or "f64".
         split : int, optional
             Keys of one work item; 0 leaves the choice to the target.
+        cache_page : int
+            If above 0, attention and caches are first found in a model's own
+            code, and the caches kept in pages of that many tokens, 1 to 256:
+            functions then take a `Pool.view()` and a `Batch` as last arguments.
         chip, ptx_version : optional
             GPU: architecture, and PTX version times ten.
         cpu, features : str, optional
@@ -87,6 +92,7 @@ class Compiler:
             target=_number("target", _TARGET, target),
             ptx_version=ptx_version,
             split=split,
+            cache_page=cache_page,
             tier=tier,
             layout=layout,
             precision=precision,

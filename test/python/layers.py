@@ -83,7 +83,7 @@ class Layer:
         output, _ = reference.attention(
             [(np.concatenate(queries), keys)], values, query_lens, scale=self.scale, causal=True
         )
-        projected = stored(stored(output.reshape(len(output), -1)) @ wo)
+        projected = stored(stored(output.reshape(len(output), self.heads * self.width)) @ wo)
         return projected + np.concatenate(rows)
 
     @property
@@ -131,7 +131,7 @@ func.func @layer(%x: tensor<?x{n}x{e}>, %gamma: tensor<{n}x{e}>, %wq: tensor<{n}
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %size = arith.constant {float(n)} : f32
-  %eps = arith.constant {self.eps} : f32
+  %eps = arith.constant {self.eps:.1e} : f32
   %rows = tensor.dim %x, %c0 : tensor<?x{n}x{e}>
   %empty = tensor.empty(%rows) : tensor<?xf32>
   %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>

@@ -39,7 +39,7 @@ class Run:
     def arguments(self, query_lens):
         for sequence, count in zip(self.sequences, query_lens):
             sequence.append(count)
-        batch = kvc.Batch.from_sequences(self.sequences, query_lens=query_lens)
+        batch = kvc.Batch.from_sequences(self.sequences, query_lens, self.pool)
         new = [self.layer.tokens(self.rng, count) for count in query_lens]
         self.histories = [np.concatenate(pair) for pair in zip(self.histories, new)]
         return [np.concatenate(new), *self.weights, self.pool.view(), batch]
@@ -57,8 +57,9 @@ def test_layer(programs, target, stream_of, layer):
     run = Run(layer, function, sequences=3)
     for query_lens in [[5, 0, 17], [1, 1, 1], [0, 0, 0], [3, 29, 2], [0, 1, 0]]:
         run.step(query_lens, stream=stream_of())
-    run = Run(layer, function, sequences=0)
-    run.step([])
+    nothing = kvc.Batch.from_sequences([], [], run.pool)
+    got = function(layer.tokens(run.rng, 0), *run.weights, run.pool.view(), nothing)
+    assert got.shape == (0, layer.hidden)
 
 
 def test_token_rows(programs, target):
@@ -103,7 +104,8 @@ def test_layer_refuses(programs, target):
             function(*changed)
         assert caught.value.status == kvc.Status.INVALID_ARGUMENT
 
-    refused(0, given[0][:4], "argument 0: expected a row for each of the 5 tokens")
+    rows = "(a row for each of the 5 tokens|as many rows as the batch has new tokens)"
+    refused(0, given[0][:4], f"expected.* {rows}")
     refused(0, given[0][:, :64], "argument 0: expected dimension 1 to be 128, got 64")
     refused(2, given[2][:, :64], "argument 2: expected dimension 1 to be 128, got 64")
     refused(5, given[5].astype(np.float64), "argument 5: expected elements of f32, got f64")

@@ -84,6 +84,10 @@ struct CommandLine {
       "split", cl::value_desc("n"), cl::cat(category),
       cl::desc("cpu: keys of one decode work item (default: 4096); gpu: what they are a multiple "
                "of (default: 256)")};
+  cl::opt<int64_t> cachePage{
+      "cache-page", cl::value_desc("n"), cl::cat(category),
+      cl::desc("find attention and caches in a model's own code, and keep the caches in pages of "
+               "1 to 256 tokens (default: 0, as they are)")};
   cl::opt<std::string> precision{
       "precision", cl::value_desc("type"), cl::cat(category),
       cl::desc("definition: of scores and sums: f32 (default) or f64")};
@@ -322,6 +326,7 @@ LogicalResult CommandLine::fill(Options &options) {
       target == kvc::CompileTarget::GPU ? std::string("row_major") : layout;
   options.compile.precision = precision;
   options.compile.split = split;
+  options.compile.cachePage = cachePage;
   options.randomPages = pageOrder == PageOrder::Random;
   options.seed = seed;
   options.threads = threads;

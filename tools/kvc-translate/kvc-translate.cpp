@@ -91,6 +91,10 @@ struct Options {
       "split", cl::value_desc("n"), cl::cat(category),
       cl::desc("cpu: keys of one decode work item (default: 4096); gpu: what they are a "
                "multiple of (default: 256)")};
+  cl::opt<int64_t> cachePage{
+      "cache-page", cl::value_desc("n"), cl::cat(category),
+      cl::desc("find attention and caches in a model's own code, and keep the caches in pages of "
+               "1 to 256 tokens (default: 0, as they are)")};
   cl::opt<PlanReport> plan{
       "kvc-plan", cl::cat(category), cl::init(PlanReport::None),
       cl::desc("cpu, gpu: what to show of the choice of schedules:"),
@@ -167,6 +171,7 @@ kvc::CompileOptions Options::get() const {
   options.programName = programName;
   options.ptxVersion = ptxVersion;
   options.split = split;
+  options.cachePage = cachePage;
   options.printPlan = plan == PlanReport::Print;
   return options;
 }

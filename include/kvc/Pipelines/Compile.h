@@ -37,6 +37,7 @@ struct CompileOptions {
   std::string programName; ///< Prefix of the query function; default none.
   int64_t ptxVersion = 0;  ///< Times ten; default 86.
   int64_t split = 0;       ///< Keys of one work item; default by target.
+  int64_t cachePage = 0;   ///< Above 0: kvc-optimize-cache-pipeline with such pages, first.
   bool printPlan = false;  ///< Print what kvc-plan considers to the error stream.
 };
 

@@ -35,7 +35,7 @@ func.func @concat(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>, %c: tensor<i1>) -> t
 // CHECK-SAME:    kvc.token_rows = array<i1: true, false, false, true>
 // CHECK-LABEL: func.func private @attend.shapes(
 // CHECK-SAME:    %[[ROWS:[^:]*]]: index, %[[TOKENS:[^:]*]]: index) -> index
-// CHECK-NEXT:    %[[SAME:.*]] = arith.cmpi eq, %[[ROWS]], %[[TOKENS]]
+// CHECK:         %[[SAME:.*]] = arith.cmpi eq, %[[ROWS]], %[[TOKENS]]
 // CHECK-NEXT:    cf.assert %[[SAME]], "expected the tensors of 'kvc.attention' to have as many rows as the batch has new tokens"
 // CHECK-NEXT:    return %[[ROWS]]
 func.func @attend(%q: tensor<?x4x8xf32>, %cache: !cache, %batch: !kvc.batch)

@@ -7,7 +7,7 @@ _GROUPED = {"hidden": 48, "query_heads": 6, "kv_heads": 2, "head_dim": 8}
 _LATENT = {
     "hidden": 48,
     "query_heads": 3,
-    "latent": 20,
+    "latent": 24,
     "rotary": 8,
     "key_width": 12,
     "value_width": 6,
@@ -21,7 +21,7 @@ SIZES = {
     "mistral-7b": {**_GROUPED, "window": 3},
     "qwen2.5-7b": {**_GROUPED, "query_heads": 14},
     "qwen3-8b": _GROUPED,
-    "gemma-2-9b": {**_GROUPED, "score_width": 16, "softcap": 1.0, "capacity": 16},
+    "gemma-2-9b": {**_GROUPED, "score_width": 16, "softcap": 1.0, "capacity": 32},
     "gpt-oss-20b": {
         **_GROUPED,
         "yarn": Yarn(factor=4.0, original_tokens=64, whole_pairs=False),

@@ -263,6 +263,8 @@ TEST_F(CompilerErrorTest, RefusesUnknownOptions) {
   expectRefused("expected a feature known to LLVM, got 'teleport'");
   options.split = -1;
   expectRefused("expected split to be at least 1, got -1");
+  options.cache_page = 257;
+  expectRefused("expected cache-page to be from 1 to 256 tokens, or 0, got 257");
   options.emit = static_cast<kvc_emit_t>(7);
   expectRefused("expected emit to be from 0 to 4, got 7");
   options.target = static_cast<kvc_target_t>(7);
