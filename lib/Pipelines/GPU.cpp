@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "HostCode.h"
+
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Dialect/KVTile/Transforms/Passes.h"
@@ -86,6 +88,7 @@ void kvc::buildKVCToPTXPipeline(OpPassManager &pm, const PTXPipelineOptions &opt
 }
 
 void kvc::buildKVCToGPUPipeline(OpPassManager &pm, const GPUPipelineOptions &options) {
+  addHostCodeOfDevice(pm);
   addKernels(pm, options, /*keepFunctions=*/true);
   pm.addPass(createConvertKVCToLaunchesPass());
   addPTX(pm, options.chip, options.ptxVersion);

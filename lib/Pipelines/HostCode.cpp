@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -79,21 +80,62 @@ void kvc::addBuffersToLLVM(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void kvc::addHostCode(OpPassManager &pm) {
+/// Cuts host code out; returns where it is.
+static OpPassManager &addOutlining(OpPassManager &pm) {
   pm.addPass(createInlinerPass());
-  pm.addNestedPass<func::FuncOp>(createDecomposeDensePass());
+  pm.addNestedPass<func::FuncOp>(kvc::createDecomposeDensePass());
   pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addPass(createOutlineHostCodePass());
+  pm.addPass(kvc::createOutlineHostCodePass());
   OpPassManager &parts = pm.nest<ModuleOp>();
-  addShapes(parts);
+  kvc::addShapes(parts);
   addBuffers(parts);
+  return parts;
+}
+
+void kvc::addHostCode(OpPassManager &pm) {
+  OpPassManager &parts = addOutlining(pm);
   parts.addPass(createLowerAffinePass());
   parts.addPass(createConvertHostCodeToLoopsPass());
   parts.addPass(createConvertBufferizationToMemRefPass());
   parts.addPass(createCSEPass()); // sizes that several buffers have
   parts.addPass(createLowerAssertionsPass());
   addPlainArithmetic(parts);
+  addBuffersToLLVM(parts);
+}
+
+/// Kernels of host code, in the NVVM dialect after it.
+static void addDeviceCode(OpPassManager &kernels) {
+  kernels.addPass(createLowerAffinePass());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"f16", "bf16"};
+  emulate.targetTypeStr = "f32";
+  kernels.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  kernels.addPass(math::createMathExtendToSupportedTypes());
+  kernels.addPass(kvc::createExpandDeviceMathPass());
+  kernels.addPass(arith::createArithExpandOpsPass());
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(kvc::createExpandReshapesPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass()); // of the offsets that this computes
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void kvc::addHostCodeOfDevice(OpPassManager &pm) {
+  OpPassManager &parts = addOutlining(pm);
+  parts.addPass(createConvertBufferizationToMemRefPass());
+  parts.addPass(createCanonicalizerPass());
+  parts.addPass(createCSEPass());
+  parts.addPass(createConvertHostCodeToKernelsPass());
+  parts.addPass(createCSEPass());
+  parts.addPass(createLowerAssertionsPass());
+  addDeviceCode(parts.nest<gpu::GPUModuleOp>());
   addBuffersToLLVM(parts);
 }

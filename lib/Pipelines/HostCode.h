@@ -17,6 +17,10 @@ namespace kvc {
 /// that is in the LLVM dialect, in a module of its own.
 void addHostCode(mlir::OpPassManager &pm);
 
+/// The same for a GPU: host code launches kernels, which are in the NVVM dialect, in a
+/// gpu.module of its own.
+void addHostCodeOfDevice(mlir::OpPassManager &pm);
+
 /// After it each function of tensors states what it takes for granted, and has a
 /// function of shapes.
 void addShapes(mlir::OpPassManager &pm);

@@ -17,6 +17,7 @@
 #define KVC_CONVERSION_HOSTCODE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace kvc {
@@ -45,8 +46,31 @@ inline constexpr llvm::StringLiteral kHarmlessAttr = "kvc.harmless";
 /// that were cut from it have it too.
 inline constexpr llvm::StringLiteral kFunctionNameAttr = "kvc.function";
 
+/// Attribute of a function that launches a kernel of host code: the kernel's name. It takes
+/// a LaunchContext, the number of thread blocks, and the parameters as
+/// kvc_rt_api_t::launch takes them, all as index.
+inline constexpr llvm::StringLiteral kLaunchAttr = "kvc.launch";
+
+/// Threads of a block of a kernel of host code.
+inline constexpr int32_t kHostKernelThreads = 256;
+
+/// What launches of host code need; in the frame of `run`.
+struct LaunchContext {
+  const void *rt, *stream, *program;
+  int32_t status; ///< Of the first launch that failed; nothing is launched after it.
+};
+
 /// Alignment of everything in the workspace.
 inline constexpr int64_t kWorkspaceAlignment = 64;
+
+/// Moves the functions of host code in a module inside of `module`, and its kernels, to those
+/// of `module`. They must be in the LLVM dialect; what they declare is returned.
+llvm::FailureOr<llvm::SmallVector<mlir::LLVM::LLVMFuncOp>>
+takeHostCode(mlir::ModuleOp module, mlir::SymbolTable &symbols);
+
+/// Adds declarations of functions of libraries, once there are no others of their names.
+llvm::LogicalResult addLibraries(llvm::ArrayRef<mlir::LLVM::LLVMFuncOp> libraries,
+                                 mlir::SymbolTable &symbols);
 
 /// True if `op` can be part of the host code of a program for a CPU.
 bool isHostCode(mlir::Operation *op);

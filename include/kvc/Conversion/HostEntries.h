@@ -77,10 +77,6 @@ protected:
 
   /// A tensor that is neither an argument nor a result of the function.
   static bool isIntermediate(Value tensor);
-  Value emitIntermediateBytes(Value tensor, Value tokens);
-  /// Lays an intermediate tensor out at `offset` of the workspace; returns the
-  /// offset after it.
-  Value placeIntermediate(Value tensor, Value tokens, Value offset);
   /// Fails unless the call's workspace has `bytes`, then sets `workspace`.
   void takeWorkspace(Value bytes);
   /// The offset after `count` elements of `bytes` at `offset`.
@@ -102,6 +98,8 @@ protected:
   Shapes emitShapesOfTokens(Value tokens);
   /// Bytes in the workspace of a tensor of known shape; fails if they are too many.
   Value emitBytes(Value tensor, const Shapes &shapes);
+  /// Lays an intermediate tensor out at `offset` of the workspace; returns the
+  /// offset after it.
   Value placeIntermediate(Value tensor, const Shapes &shapes, Value offset);
   /// Fails unless the results of host code have the shapes that follow.
   void checkResults(const Shapes &shapes);
@@ -136,6 +134,7 @@ protected:
 
   mlir::LLVM::LLVMFuncOp needs, run, shapesEntry;
   Value rt, stream, call, program, workspace;
+  Value launcher; ///< A LaunchContext, if host code launches kernels.
   llvm::DenseMap<Value, Value> values;
 
 private:

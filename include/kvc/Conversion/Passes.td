@@ -166,6 +166,38 @@ def LowerAssertionsPass : Pass<"kvc-lower-assertions", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def ConvertHostCodeToKernelsPass
+    : Pass<"kvc-convert-host-code-to-kernels", "::mlir::ModuleOp"> {
+  let summary = "turn linalg on buffers into kernels, and launch them";
+  let description = [{
+    Each operation of host code becomes a kernel of which a thread computes an element of
+    the result; a sum is taken by one thread, in registers. In its place the host calls a
+    function of the kernel's name that launches it, with the fields of its buffers. Sizes and
+    views stay on the host. This suits what is small beside the cache, such as
+    the products with each head's weights that absorption leaves; products as large as
+    a model's projections are right, but slow.
+
+    Assertions on values are dropped: the operations are harmless without them, and the
+    caller does not wait for values.
+
+    Refused, with the place: control flow, and reading or writing single elements, around the
+    operations on whole tensors.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+def ExpandDeviceMathPass : Pass<"kvc-expand-device-math", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "compute functions without an instruction from arithmetic";
+  let description = [{
+    Functions of f32 become upstream's polynomials. What is left and has no instruction is
+    refused: sine and cosine, whose polynomials are for small angles only (raise rotary
+    embeddings to `kvc.rope`, or compute tables outside), and functions of f64.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
 def ConvertHostCodeToLoopsPass : Pass<"kvc-convert-host-code-to-loops", "::mlir::ModuleOp"> {
   let summary = "turn linalg on buffers into loops along contiguous memory";
   let description = [{

@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "Patterns.h"
+
 #include "kvc/Conversion/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -79,8 +81,7 @@ static FailureOr<linalg::LinalgOp> orderLoops(IRRewriter &rewriter, linalg::Lina
   return cast<linalg::LinalgOp>(ordered->getOperation());
 }
 
-/// Lets sums of floats be taken in any order.
-static void relaxSums(linalg::LinalgOp op) {
+void kvc::relaxSums(linalg::LinalgOp op) {
   if (op.getNumReductionLoops() == 0)
     return;
   op.getBlock()->walk([](arith::ArithFastMathInterface nested) {

@@ -8,6 +8,7 @@
 #ifndef KVC_LIB_CONVERSION_HOSTCODE_PATTERNS_H
 #define KVC_LIB_CONVERSION_HOSTCODE_PATTERNS_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace kvc {
@@ -15,6 +16,9 @@ namespace kvc {
 /// Takes the dimensions of a tensor that a loop carries, and whose shape no iteration
 /// changes, from where the loop begins.
 void populateLoopDimPatterns(mlir::RewritePatternSet &patterns);
+
+/// Lets sums of floats be taken in any order.
+void relaxSums(mlir::linalg::LinalgOp op);
 
 } // namespace kvc
 

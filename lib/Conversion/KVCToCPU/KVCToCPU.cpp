@@ -32,59 +32,6 @@ struct ConvertKVCToCPUPass final : kvc::impl::ConvertKVCToCPUPassBase<ConvertKVC
 };
 } // namespace
 
-/// Moves what host code became beside the functions that call it. Returns functions of
-/// other libraries, whose names are to be kept, and which wait until the functions of
-/// the module, of any name, are gone.
-static FailureOr<SmallVector<LLVM::LLVMFuncOp>> takeHostCode(ModuleOp module,
-                                                             SymbolTable &symbols) {
-  SmallVector<LLVM::LLVMFuncOp> libraries;
-  for (auto nested : llvm::make_early_inc_range(module.getOps<ModuleOp>())) {
-    if (!nested->hasAttr(kHostCodeAttr)) {
-      nested.emitOpError("expected no module inside of the module but that of host code");
-      return failure();
-    }
-    SymbolTable nestedSymbols(nested);
-    for (Operation &op : llvm::make_early_inc_range(*nested.getBody())) {
-      auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
-      if (!function && !isa<LLVM::GlobalOp>(op)) {
-        op.emitError("expected host code in the LLVM dialect, got '") << op.getName() << "'";
-        return failure();
-      }
-      if (function && function.isExternal()) {
-        libraries.push_back(function);
-        function->remove();
-        continue;
-      }
-      StringAttr name = SymbolTable::getSymbolName(&op);
-      if (auto declaration = dyn_cast_or_null<func::FuncOp>(symbols.lookup(name));
-          declaration && declaration.isExternal() && function)
-        symbols.erase(declaration);
-      else if (symbols.lookup(name) && failed(nestedSymbols.renameToUnique(&op, {&symbols})))
-        return failure();
-      op.remove();
-      symbols.insert(&op);
-    }
-    nested.erase();
-  }
-  return libraries;
-}
-
-/// Adds declarations of functions of libraries.
-static LogicalResult addLibraries(ArrayRef<LLVM::LLVMFuncOp> libraries, SymbolTable &symbols) {
-  for (LLVM::LLVMFuncOp function : libraries) {
-    auto known = symbols.lookup<LLVM::LLVMFuncOp>(function.getName());
-    if (!known && !symbols.lookup(function.getName())) {
-      symbols.insert(function);
-      continue;
-    }
-    if (!known || known.getFunctionType() != function.getFunctionType())
-      return symbols.lookup(function.getName())->emitError("symbol '")
-             << function.getName() << "' is that of a library";
-    function.erase();
-  }
-  return success();
-}
-
 /// Replaces tanh by upstream's approximation: a call of libm for each element would
 /// dominate an attention with a softcap.
 static void approximateTanh(ModuleOp module, CPUTier tier) {

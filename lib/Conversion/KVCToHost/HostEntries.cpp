@@ -210,29 +210,6 @@ Value HostEntries::offsetAfter(Value offset, Value count, int64_t bytes) {
   return ints.add(offset, ints.alignTo(ints.mul(count, bytes), kWorkspaceAlignment));
 }
 
-Value HostEntries::emitIntermediateBytes(Value tensor, Value tokens) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t rowBytes = getByteWidth(type.getElementType());
-  for (int64_t dim : type.getShape().drop_front())
-    rowBytes *= dim;
-  return ints.alignTo(ints.mul(tokens, rowBytes), kWorkspaceAlignment);
-}
-
-Value HostEntries::placeIntermediate(Value tensor, Value tokens, Value offset) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  Value structure = allocate(sizeof(kvc_tensor_t));
-  abi.store(ints.offset(workspace, offset), structure, offsetof(kvc_tensor_t, data));
-  int64_t stride = 1;
-  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-    Value extent = dim == 0 ? tokens : ints.i64(type.getDimSize(dim));
-    abi.store(extent, structure, offsetof(kvc_tensor_t, shape) + dim * 8);
-    abi.store(ints.i64(stride), structure, offsetof(kvc_tensor_t, strides) + dim * 8);
-    stride *= dim == 0 ? 1 : type.getDimSize(dim);
-  }
-  values[tensor] = structure;
-  return ints.add(offset, emitIntermediateBytes(tensor, tokens));
-}
-
 void HostEntries::takeWorkspace(Value bytes) {
   Value size = abi.loadI64(call, offsetof(kvc_call_t, workspace_size));
   failUnless(ints.lessOrEqual(bytes, size), KVC_STATUS_INVALID_ARGUMENT,

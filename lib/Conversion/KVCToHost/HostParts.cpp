@@ -317,11 +317,15 @@ void HostEntries::emitPart(func::CallOp call, const Shapes &shapes, Value offset
       add(tensorData(structure), dims, strides);
     }
   add(ints.offset(workspace, offset), shapes.workspace.at(call), ints.i64(1));
+  if (launcher)
+    args.push_back(LLVM::PtrToIntOp::create(b, ints.loc, ints.i64Type(), launcher));
   Value fault = allocate(sizeof(int32_t));
   abi.store(ints.i32(0), fault, 0);
   add(fault, {}, {});
   LLVM::CallOp::create(b, ints.loc, part, args);
   failIfBroken(abi.loadI32(fault, 0), part);
+  if (launcher)
+    returnIfFailed(abi.loadI32(launcher, offsetof(LaunchContext, status)));
 }
 
 } // namespace kvc

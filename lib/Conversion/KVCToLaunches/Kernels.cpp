@@ -217,6 +217,10 @@ LogicalResult LaunchFunction::checkPhases(AttentionOp op) {
 LogicalResult LaunchFunction::checkOperation(Operation &op) {
   if (isa<func::ReturnOp>(op) || isForeign(op))
     return success();
+  if (isa<func::CallOp>(op)) { // host code, of which a part launches kernels itself
+    computed.insert(op.result_begin(), op.result_end());
+    return success();
+  }
   if (!isa<AppendOp, AttentionOp, MergeOp, RopeOp>(op))
     return op.emitError("no launch for operation '")
            << op.getName()
@@ -233,7 +237,7 @@ LogicalResult LaunchFunction::checkOperation(Operation &op) {
 }
 
 /// Whatever is read or returned is an argument, or written by a kernel.
-LogicalResult LaunchFunction::checkResults() {
+LogicalResult LaunchFunction::checkWritten() {
   auto check = [&](Operation *user, Value value) -> LogicalResult {
     if (!value.getDefiningOp() || computed.contains(value) || isForeign(*value.getDefiningOp()))
       return success();
@@ -262,7 +266,7 @@ LogicalResult LaunchFunction::assignKernels() {
   for (Operation *op : body)
     if (failed(checkOperation(*op)))
       return failure();
-  if (failed(checkResults()))
+  if (failed(checkWritten()))
     return failure();
   return setAlignments();
 }

@@ -22,8 +22,10 @@ LaunchFunction::LaunchFunction(func::FuncOp function, int64_t index, SymbolTable
 //===----------------------------------------------------------------------===//
 
 LogicalResult LaunchFunction::lower() {
-  if (failed(checkFunction()) || failed(assignKernels()))
+  if (failed(checkFunction()) || failed(checkHostCode()) || failed(assignKernels()))
     return failure();
+  if (hasHostCode())
+    emitShapesEntry();
   emitNeeds();
   emitRun();
   addToProgram(getMaxQueryLen(), getAlignments());
@@ -50,9 +52,9 @@ SmallVector<int32_t> LaunchFunction::getAlignments() {
 void LaunchFunction::emitNeeds() {
   Sizes sizes = startNeeds();
   includeForeign(sizes);
-  Value rows = ints.toI64(sizes.tokens);
-  finishNeeds(emitWorkspaceEnd([&](Operation *) { return rows; },
-                               [&](AttentionOp) { return sizes; }));
+  Shapes shapes =
+      hasHostCode() ? emitShapesOfBounds() : emitShapesOfTokens(ints.toI64(sizes.tokens));
+  finishNeeds(emitWorkspaceEnd(shapes, [&](AttentionOp) { return sizes; }));
 }
 
 void LaunchFunction::emitRun() {
@@ -61,21 +63,29 @@ void LaunchFunction::emitRun() {
     if (isForeign(*op))
       emitForeign(*op);
   workers = abi.callTable(rt, offsetof(kvc_rt_api_t, num_workers), ints.i32Type(), {stream});
-  takeWorkspace(emitWorkspaceEnd(
-      [&](Operation *op) { return emitRows(op); },
-      [&](AttentionOp op) { return batchSizes(values.lookup(op.getBatch()), workers); }));
+  Shapes shapes = emitShapes([&](BlockArgument arg) { return values.lookup(arg); });
+  takeWorkspace(emitWorkspaceEnd(shapes, [&](AttentionOp op) {
+    return batchSizes(values.lookup(op.getBatch()), workers);
+  }));
+  if (hasHostCode())
+    checkResults(shapes);
   Value offset = ints.i64(0);
   for (Operation *op : body)
     for (Value result : op->getResults())
       if (isPlaced(result))
-        offset = placeIntermediate(result, emitRows(op), offset);
+        offset = placeIntermediate(result, shapes, offset);
 
   // Nothing is launched before all is checked: what has been cannot be undone.
   for (Operation *op : body)
     checkRows(*op);
-  for (Operation *op : body)
+  if (hasHostCode())
+    emitLauncher();
+  for (Operation *op : body) {
+    if (auto part = dyn_cast<func::CallOp>(op))
+      emitPart(part, shapes, partSpace);
     for (const Kernel &kernel : kernelsOf[op])
       emitLaunch(kernel);
+  }
   finishRun();
 }
 
@@ -106,6 +116,15 @@ Value LaunchFunction::emitRows(Operation *op) {
   if (Operation *producer = first.getDefiningOp())
     return emitRows(producer);
   return tensorTokens(values.lookup(first));
+}
+
+/// What the launches of host code take.
+void LaunchFunction::emitLauncher() {
+  launcher = allocate(sizeof(LaunchContext));
+  abi.store(rt, launcher, offsetof(LaunchContext, rt));
+  abi.store(stream, launcher, offsetof(LaunchContext, stream));
+  abi.store(program, launcher, offsetof(LaunchContext, program));
+  abi.store(ints.i32(KVC_STATUS_OK), launcher, offsetof(LaunchContext, status));
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,14 +172,17 @@ bool LaunchFunction::isPlaced(Value result) {
   return computed.contains(result) && isIntermediate(result);
 }
 
-Value LaunchFunction::emitWorkspaceEnd(function_ref<Value(Operation *)> rowsOf,
+Value LaunchFunction::emitWorkspaceEnd(const Shapes &shapes,
                                        function_ref<Sizes(AttentionOp)> sizesOf) {
   Value begin = ints.i64(0);
   for (Operation *op : body)
     for (Value result : op->getResults())
       if (isPlaced(result))
-        begin = ints.add(begin, emitIntermediateBytes(result, rowsOf(op)));
+        begin = ints.add(begin, emitBytes(result, shapes));
   Value end = begin;
+  partSpace = begin;
+  for (auto part : function.getBody().front().getOps<func::CallOp>())
+    end = ints.max(end, ints.add(begin, shapes.workspace.at(part)));
   for (auto op : function.getBody().front().getOps<AttentionOp>())
     for (const Kernel &kernel : kernelsOf[op])
       if (kernel.description.kind == KernelKind::Attention) {

@@ -48,7 +48,7 @@ private:
   llvm::LogicalResult checkOperation(mlir::Operation &op);
   llvm::LogicalResult checkPhases(AttentionOp op);
   llvm::LogicalResult checkPhase(AttentionOp op, KernelPhase phase);
-  llvm::LogicalResult checkResults();
+  llvm::LogicalResult checkWritten();
   llvm::LogicalResult setAlignments();
   /// The operation that an entry of the kernel's parameters is about; null if there
   /// is none.
@@ -62,6 +62,7 @@ private:
   // Entry points.
   void emitNeeds();
   void emitRun();
+  void emitLauncher();
   /// The tensors of an operation have as many rows as its batch has tokens.
   void checkRows(mlir::Operation &op);
   /// Rows of the results of an operation in `run`, i64.
@@ -69,12 +70,11 @@ private:
   int32_t getMaxQueryLen();
   llvm::SmallVector<int32_t> getAlignments();
 
-  // Workspace: the intermediate tensors, then what the attentions need in turn: the
-  // kernels of one are done before those of the next begin.
+  // Workspace: the intermediate tensors, then what attentions and host code need in turn:
+  // the kernels of one are done before those of the next begin.
   AttentionSpace emitAttentionSpace(const Kernel &attention, const Sizes &sizes, Value begin);
   /// Its end; fills `spaces`.
-  Value emitWorkspaceEnd(llvm::function_ref<Value(mlir::Operation *)> rowsOf,
-                         llvm::function_ref<Sizes(AttentionOp)> sizesOf);
+  Value emitWorkspaceEnd(const Shapes &shapes, llvm::function_ref<Sizes(AttentionOp)> sizesOf);
   bool isPlaced(Value result);
 
   // Launches (Launch.cpp).
@@ -97,7 +97,8 @@ private:
   llvm::DenseMap<Value, int32_t> alignments; ///< Of tensors and caches, in bytes.
   /// By attention kernel.
   llvm::DenseMap<mlir::Operation *, AttentionSpace> spaces;
-  Value workers; ///< Multiprocessors of the stream in `run`, i32.
+  Value partSpace; ///< Where host code has its own, i64.
+  Value workers;   ///< Multiprocessors of the stream in `run`, i32.
 };
 
 /// The batch of an operation; null if it has none.

@@ -33,10 +33,15 @@ using namespace mlir;
 /// Intrinsics without an op of their own that were seen to assemble for sm_90a.
 static bool isKnownIntrinsic(StringRef name) {
   static const llvm::StringSet<> known = {
+      "llvm.ceil",
+      "llvm.copysign",
+      "llvm.fabs",
+      "llvm.floor",
       "llvm.nvvm.ex2.approx.ftz.f",
       "llvm.nvvm.ex2.approx.ftz.v2bf16",
       "llvm.nvvm.lg2.approx.ftz.f",
       "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+      "llvm.sqrt",
   };
   return known.contains(name);
 }
