@@ -72,7 +72,7 @@ takeHostCode(mlir::ModuleOp module, mlir::SymbolTable &symbols);
 llvm::LogicalResult addLibraries(llvm::ArrayRef<mlir::LLVM::LLVMFuncOp> libraries,
                                  mlir::SymbolTable &symbols);
 
-/// True if `op` can be part of the host code of a program for a CPU.
+/// True if `op` can be part of the host code of a program.
 bool isHostCode(mlir::Operation *op);
 
 /// Calls `visit` for each dynamic dimension of the tensors in `types`, in order. Of a

@@ -86,12 +86,12 @@ LogicalResult Outliner::checkHostCode(Operation *op) {
   WalkResult result = op->walk([&](Operation *nested) {
     if (isKVC(nested)) {
       InFlightDiagnostic diag =
-          nested->emitOpError("expected to be outside of control flow on the CPU");
+          nested->emitOpError("expected to be outside of control flow");
       diag.attachNote(op->getLoc()) << "inside of '" << op->getName() << "'";
       return WalkResult::interrupt();
     }
     if (!isHostCode(nested)) {
-      nested->emitError("no lowering to the CPU for operation '") << nested->getName() << "'";
+      nested->emitError("no lowering for operation '") << nested->getName() << "'";
       return WalkResult::interrupt();
     }
     for (Type type : llvm::concat<const Type>(nested->getOperandTypes(), nested->getResultTypes()))
@@ -154,6 +154,14 @@ void Outliner::findRuns() {
   }
 }
 
+/// True for a tensor that is the same wherever it is written down: there is nothing to hand
+/// from one part to another.
+static bool isRecomputed(Value tensor) {
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return isRecomputed(fill.getOutputs().front());
+  return isa_and_nonnull<tensor::EmptyOp, arith::ConstantOp>(tensor.getDefiningOp());
+}
+
 /// Collects the tensors that `run` needs. A scalar is computed again where it is used,
 /// so that what it was computed from is needed as well.
 LogicalResult Outliner::findInputs(Run &run) {
@@ -176,13 +184,14 @@ LogicalResult Outliner::findInputs(Run &run) {
     Operation *producer = value.getDefiningOp();
     if (producer && runOf.contains(producer) && runOf.lookup(producer) == index)
       continue;
-    if (isa<RankedTensorType>(value.getType())) {
+    bool isTensor = isa<RankedTensorType>(value.getType());
+    if (isTensor && !isRecomputed(value)) {
       run.inputs.insert(value);
       continue;
     }
     if (!producer)
       return user->emitOpError("expected ranked tensors as arguments, got ") << value.getType();
-    if (!isMemoryEffectFree(producer) || producer->getNumRegions() != 0)
+    if (!isTensor && (!isMemoryEffectFree(producer) || producer->getNumRegions() != 0))
       return user->emitOpError("expected a scalar that can be computed again behind a kvc "
                                "operation, got one of '")
              << producer->getName() << "'";

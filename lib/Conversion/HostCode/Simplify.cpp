@@ -108,14 +108,43 @@ struct SimplifyHostCodePass final : kvc::impl::SimplifyHostCodePassBase<Simplify
 };
 } // namespace
 
+/// True if each element of the result is one of an operand, such as of a transpose or of
+/// heads that repeat, or that one in a wider type.
+static bool isMove(linalg::LinalgOp op) {
+  if (!isa<linalg::GenericOp>(op) || op->getNumResults() != 1 ||
+      op.getNumLoops() != op.getNumParallelLoops())
+    return false;
+  Value element = op.getBlock()->getTerminator()->getOperand(0);
+  if (auto wider = element.getDefiningOp<arith::ExtFOp>())
+    element = wider.getIn();
+  auto argument = dyn_cast<BlockArgument>(element);
+  return argument && argument.getOwner() == op.getBlock() &&
+         argument.getArgNumber() < op.getNumDpsInputs();
+}
+
 /// True if the producer of `operand` may be computed inside of the operation that uses
-/// it: each of its elements is still computed once.
+/// it: each of its elements is still computed once, or is only read elsewhere.
 static bool isWorthFusing(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
   auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
-  return consumer && producer && producer->hasOneUse() &&
-         consumer.getNumLoops() == consumer.getNumParallelLoops() &&
+  if (!consumer || !producer)
+    return false;
+  if (isMove(producer))
+    return true;
+  return producer->hasOneUse() && consumer.getNumLoops() == consumer.getNumParallelLoops() &&
          consumer.getMatchingIndexingMap(operand).isPermutation();
+}
+
+/// True for what becomes a linalg.generic: elements that are computed one by one, and what
+/// reads elements that only moved.
+static bool isToBeGeneric(linalg::LinalgOp op) {
+  if (isa<linalg::GenericOp, linalg::FillOp, linalg::CopyOp>(op))
+    return false;
+  return op.getNumLoops() == op.getNumParallelLoops() ||
+         llvm::any_of(op.getDpsInputs(), [](Value input) {
+           auto producer = input.getDefiningOp<linalg::LinalgOp>();
+           return producer && isMove(producer);
+         });
 }
 
 void SimplifyHostCodePass::runOnOperation() {
@@ -125,20 +154,18 @@ void SimplifyHostCodePass::runOnOperation() {
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
     return signalPassFailure();
   // Transposes and the like are computed element by element as well.
-  SmallVector<linalg::LinalgOp> named;
-  getOperation().walk([&](linalg::LinalgOp op) {
-    if (!isa<linalg::GenericOp, linalg::FillOp, linalg::CopyOp>(op) &&
-        op.getNumLoops() == op.getNumParallelLoops())
-      named.push_back(op);
-  });
   IRRewriter rewriter(&getContext());
-  for (linalg::LinalgOp op : named) {
+  auto result = getOperation().walk([&](linalg::LinalgOp op) {
+    if (!isToBeGeneric(op))
+      return WalkResult::advance();
     rewriter.setInsertionPoint(op);
-    if (failed(linalg::generalizeNamedOp(rewriter, op))) {
-      op.emitOpError("expected an operation that linalg.generic can express");
-      return signalPassFailure();
-    }
-  }
+    if (succeeded(linalg::generalizeNamedOp(rewriter, op)))
+      return WalkResult::advance();
+    op.emitOpError("expected an operation that linalg.generic can express");
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return signalPassFailure();
   RewritePatternSet fusion(&getContext());
   linalg::populateElementwiseOpsFusionPatterns(fusion, isWorthFusing);
   if (failed(applyPatternsGreedily(getOperation(), std::move(fusion))))

@@ -111,7 +111,8 @@ static LogicalResult checkHostCode(func::FuncOp function) {
     names.insert(op->getName().getStringRef());
   InFlightDiagnostic diag = function.emitOpError("has no GPU kernel for ");
   llvm::interleaveComma(names, diag, [&](StringRef name) { diag << "'" << name << "'"; });
-  diag << "; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope";
+  diag << "; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope, and in a program, whose "
+          "host code launches them, what is around these";
   for (Operation *op : hostCode)
     diag.attachNote(op->getLoc()) << "'" << op->getName() << "' is here";
   return diag;

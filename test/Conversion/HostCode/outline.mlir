@@ -78,3 +78,22 @@ func.func @negative(%k: tensor<?x2x8xf32>, %cache: !cache, %batch: !kvc.batch) {
   kvc.append %cache[k: %k, v: %k] at %batch : !cache, tensor<?x2x8xf32>, tensor<?x2x8xf32>
   return
 }
+
+// Constants and places for results are not handed from part to part.
+// CHECK-LABEL: func.func @constants(
+// CHECK:         %[[Y:.*]] = call @constants.part0(%{{[^,]*}}) : (tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+// CHECK:         %[[R:.*]] = kvc.rope %[[Y]]
+// CHECK:         call @constants.part1(%{{[^,]*}}, %[[R]])
+func.func @constants(%x: tensor<?x4x8xf32>, %batch: !kvc.batch) -> tensor<?x4x8xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x4x8xf32>
+  %empty = tensor.empty(%n) : tensor<?x4x8xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  %y = linalg.add ins(%x, %fill : tensor<?x4x8xf32>, tensor<?x4x8xf32>)
+      outs(%empty : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  %r = kvc.rope %y at %batch {theta = 1.0e4 : f64, rotary_width = 8 : i64} : tensor<?x4x8xf32>
+  %z = linalg.add ins(%r, %fill : tensor<?x4x8xf32>, tensor<?x4x8xf32>)
+      outs(%empty : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  return %z : tensor<?x4x8xf32>
+}

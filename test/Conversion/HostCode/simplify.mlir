@@ -43,3 +43,20 @@ func.func @negative(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %out: tensor<4x8xf
       outs(%out : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %z : tensor<4x8xf32>
 }
+
+// What only moves elements is read where they come from, in a sum as well and by several.
+// CHECK-LABEL: func.func @moved(
+// CHECK-SAME:    %{{.*}}, %[[W:[^:]*]]: tensor<8x8xf32>
+// CHECK-NOT:     linalg.transpose
+// CHECK-COUNT-2: ins(%{{.*}}, %[[W]] : tensor<4x8xf32>, tensor<8x8xf32>)
+// CHECK:         return
+func.func @moved(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %out: tensor<4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %empty = tensor.empty() : tensor<8x8xf32>
+  %t = linalg.transpose ins(%w : tensor<8x8xf32>) outs(%empty : tensor<8x8xf32>) permutation = [1, 0]
+  %y = linalg.matmul ins(%x, %t : tensor<4x8xf32>, tensor<8x8xf32>)
+      outs(%out : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z = linalg.matmul ins(%y, %t : tensor<4x8xf32>, tensor<8x8xf32>)
+      outs(%out : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y, %z : tensor<4x8xf32>, tensor<4x8xf32>
+}

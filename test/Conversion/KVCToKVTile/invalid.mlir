@@ -116,7 +116,7 @@ func.func @terms(%q: tensor<?x8x128xbf16>, %p: tensor<?x8x128xf16>, %cache: !cac
 
 // What is around kvc operations is named in one message.
 !cache = !kvc.cache<page = 64, k: 8x128xbf16, v: 8x128xbf16>
-// expected-error@below {{has no GPU kernel for 'tensor.empty', 'linalg.add'; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope}}
+// expected-error@below {{has no GPU kernel for 'tensor.empty', 'linalg.add'; supported: kvc.append, kvc.attention, kvc.merge, kvc.rope, and in a program, whose host code launches them, what is around these}}
 func.func @host_code(%k: tensor<4x8x128xbf16>, %cache: !cache, %batch: !kvc.batch) {
   // expected-note@below {{'tensor.empty' is here}}
   %empty = tensor.empty() : tensor<4x8x128xbf16>
