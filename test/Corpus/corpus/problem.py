@@ -11,6 +11,18 @@ NUMPY_TYPES = {"f64": np.float64, "f32": np.float32, "bf16": ml_dtypes.bfloat16,
 BOUNDS = {"f64": 1e-12, "f32": 2e-6, "bf16": 2e-2}
 
 
+def draw_weight(layer, name, rng):
+    """Returns a weight of the layer, of such a size that rows keep theirs."""
+    shape = layer.weights()[name]
+    if name == "inv_freq":
+        values = 1e6 ** -(np.arange(shape[0]) / shape[0])
+    else:
+        values = rng.standard_normal(shape)
+        if len(shape) == 2:
+            values = values / np.sqrt(shape[1])
+    return values.astype(NUMPY_TYPES[layer.weight_dtype(name)])
+
+
 class Problem:
     """Seeded inputs of a layer, and float64 outputs for the elements as they are rounded.
 
@@ -28,20 +40,10 @@ class Problem:
         rng = np.random.default_rng(seed)
         shape = (batch, tokens, layer.hidden)
         self.x = rng.standard_normal(shape).astype(NUMPY_TYPES[layer.dtype])
-        self.weights = {name: self._weight(name, rng) for name in layer.weights()}
+        self.weights = {name: draw_weight(layer, name, rng) for name in layer.weights()}
         exact = {name: weight.astype(np.float64) for name, weight in self.weights.items()}
         reference = REFERENCES[layer.name]
         self.output, self.caches = reference(layer, exact, self.x.astype(np.float64))
-
-    def _weight(self, name, rng):
-        shape = self.layer.weights()[name]
-        if name == "inv_freq":
-            values = 1e6 ** -(np.arange(shape[0]) / shape[0])
-        else:
-            values = rng.standard_normal(shape)
-            if len(shape) == 2:  # so that rows keep their size
-                values = values / np.sqrt(shape[1])
-        return values.astype(NUMPY_TYPES[self.layer.weight_dtype(name)])
 
     def arguments(self, start, stop, caches=()):
         """Returns the arguments of @prefill, or with caches of @decode, for some tokens."""
