@@ -83,8 +83,10 @@ def KVC_AttentionOp : KVC_Op<"attention", [AttrSizedOperandSegments]> {
 
     A query that sees no key gives 0, and log-sum-exp `-inf` (its sink, if there
     are sinks). With `deterministic`, the bits of a sequence's results do not depend
-    on the rest of the batch, nor on the device's number of processors: its keys are
-    cut at fixed places. Keys that no query may see are not read, nor is any slot that no
+    on the rest of a batch of the same phase, nor on the device's number of processors:
+    its keys are cut at fixed places. Phases are decode, where no sequence of the batch has
+    more than one new token, and prefill, and have kernels of their own: a sequence with one
+    new token may have other bits beside a prompt than beside others like it. Keys that no query may see are not read, nor is any slot that no
     sequence owns. Reads `cache`.
 
     Source: scaled dot-product attention (arXiv:1706.03762) with grouped heads
