@@ -4,7 +4,7 @@
 gpu.module @kernels {
 // expected-error@below {{'kvtile.kernel' op has a tile that its form cannot lay out: expected a kvtile.finish, which says the form, got '!kvtile.tile<16x64xf32>'}}
 kvtile.kernel @form()
-    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+    attributes {threads = 128 : i32, shared_bytes = 1024 : i32, max_registers = 255 : i32} {
   %tile = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
   kvtile.return
 }
@@ -15,7 +15,7 @@ kvtile.kernel @form()
 // Two forms in one kernel.
 gpu.module @kernels {
 kvtile.kernel @forms(%items: !llvm.ptr<1>, %n: i32, %out: !kvtile.rows<8x64xbf16>)
-    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+    attributes {threads = 128 : i32, shared_bytes = 1024 : i32, max_registers = 255 : i32} {
   %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
   %acc = kvtile.fill 0.0 : !kvtile.tile<64x64xf32>
   %max = kvtile.fill 0.0 : !kvtile.vec<64, 0>
@@ -37,7 +37,7 @@ kvtile.kernel @forms(%items: !llvm.ptr<1>, %n: i32, %out: !kvtile.rows<8x64xbf16
 gpu.module @kernels {
 // expected-error@below {{'kvtile.kernel' op has a tile that its form cannot lay out: expected a slot, got '!kvtile.tile<16x64xbf16>'}}
 kvtile.kernel @columns(%items: !llvm.ptr<1>, %n: i32, %out: !kvtile.rows<8x64xbf16>)
-    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+    attributes {threads = 128 : i32, shared_bytes = 1024 : i32, max_registers = 255 : i32} {
   %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
   %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
   %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
@@ -56,7 +56,7 @@ gpu.module @kernels {
 // expected-error@below {{'kvtile.kernel' op has a tile that its form cannot lay out: expected whole atoms of 16x8 in each of 4x1 blocks, got 16x64 elements}}
 // expected-error@below {{'kvtile.kernel' op has a tile that its form cannot lay out: expected a multiple of 64 values, got 16}}
 kvtile.kernel @share(%items: !llvm.ptr<1>, %n: i32, %out: !kvtile.rows<8x64xbf16>)
-    attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
+    attributes {threads = 128 : i32, shared_bytes = 1024 : i32, max_registers = 255 : i32} {
   %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
   %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
   %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>

@@ -150,7 +150,7 @@ kvtile.kernel @warps()
 // expected-note@below {{kernel defined here}}
 kvtile.kernel @shared()
     attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
-  // expected-error@below {{'kvtile.slot' op expected slots within the kernel's 16384 bytes of shared memory, got 16384 bytes from 128 on}}
+  // expected-error@below {{'kvtile.slot' op expected to stay within the kernel's 16384 bytes of shared memory, got 16384 bytes from 128 on}}
   %slot = kvtile.slot 128 : !kvtile.slot<64x128xbf16>
   kvtile.return
 }
@@ -169,7 +169,7 @@ kvtile.kernel @aligned()
 // expected-note@below {{kernel defined here}}
 kvtile.kernel @ring(%begin: i32, %end: i32)
     attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
-  // expected-error@below {{'kvtile.stream' op expected slots within the kernel's 16384 bytes of shared memory, got 32768 bytes from 0 on}}
+  // expected-error@below {{'kvtile.stream' op expected to stay within the kernel's 16384 bytes of shared memory, got 32768 bytes from 0 on}}
   kvtile.stream %begin to %end stages 2 offset 0 slots [!kvtile.slot<64x128xbf16>] lookup {
   ^bb0(%tile: i32):
     kvtile.yield
@@ -180,5 +180,21 @@ kvtile.kernel @ring(%begin: i32, %end: i32)
   ^bb0(%tile: i32, %slot: !kvtile.slot<64x128xbf16>):
     kvtile.yield
   }
+  kvtile.return
+}
+
+// -----
+
+// The warps hold 16 rows of 64 f32, padded, with a maximum and a sum each.
+// expected-note@below {{kernel defined here}}
+kvtile.kernel @merged(%n: i32, %out: !kvtile.rows<8x64xbf16>, %parts: !llvm.ptr<1>)
+    attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
+  %item = ub.poison : !kvtile.item
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  // expected-error@below {{'kvtile.finish' op expected to stay within the kernel's 16384 bytes of shared memory, got 18944 bytes from 0 on}}
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
   kvtile.return
 }

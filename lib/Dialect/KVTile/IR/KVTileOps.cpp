@@ -84,6 +84,22 @@ static int64_t getLayoutBlocks(Type type) {
   return layout ? layout.getWarpRows() * layout.getWarpColumns() : 1;
 }
 
+/// What finish uses of the shared memory: from where, and how many bytes.
+static std::pair<int64_t, int64_t> getShared(FinishOp op, int64_t warps) {
+  TileType acc = op.getAcc().getType();
+  bool isTransposed = op.getForm() == kvc::StreamForm::TokensM;
+  int64_t rows = isTransposed ? acc.getColumns() : acc.getRows();
+  int64_t width = isTransposed ? acc.getRows() : acc.getColumns();
+  switch (op.getForm()) {
+  case kvc::StreamForm::Rows:
+    return {0, 0};
+  case kvc::StreamForm::Columns:
+    return {op.getExchange(), warps * rows * 4};
+  default: // a row with padding, its maximum and its sum, of each warp
+    return {0, warps * rows * (width * 4 + (isTransposed ? 16 : 32) + 8)};
+  }
+}
+
 /// Checks that `bytes` from `offset` on are shared memory of the kernel, as 16-byte
 /// chunks.
 static LogicalResult verifyShared(KernelOp kernel, Operation *op, int64_t offset, int64_t bytes) {
@@ -91,7 +107,7 @@ static LogicalResult verifyShared(KernelOp kernel, Operation *op, int64_t offset
     return op->emitOpError("expected an offset that is a multiple of 16, got ") << offset;
   if (offset + bytes <= kernel.getSharedBytes())
     return success();
-  InFlightDiagnostic diag = op->emitOpError("expected slots within the kernel's ")
+  InFlightDiagnostic diag = op->emitOpError("expected to stay within the kernel's ")
                             << kernel.getSharedBytes() << " bytes of shared memory, got "
                             << bytes << " bytes from " << offset << " on";
   diag.attachNote(kernel.getLoc()) << "kernel defined here";
@@ -121,6 +137,13 @@ LogicalResult KernelOp::verifyRegions() {
     if (auto stream = dyn_cast<StreamOp>(op))
       return verifyShared(*this, op, stream.getOffset(),
                           stream.getStages() * stream.getStageBytes());
+    if (auto step = dyn_cast<SoftmaxStepOp>(op); step && step.getExchange())
+      return verifyShared(*this, op, *step.getExchange(),
+                          warps * step.getScores().getType().getRows() * 4);
+    if (auto finish = dyn_cast<FinishOp>(op)) {
+      auto [offset, bytes] = getShared(finish, warps);
+      return verifyShared(*this, op, offset, bytes);
+    }
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
