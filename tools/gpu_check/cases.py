@@ -180,10 +180,27 @@ def _others():
     )  # fmt: skip
 
 
-CASES = (*_decodes(), *_prefills(), *_latents(), *_others())
+@dataclass(frozen=True)
+class Layer:
+    """A whole layer of test/Corpus, whose caches the compiler pages."""
+
+    family: str
+    name: str
+    layer: str
+    split, timed = None, None
+
+
+_LAYERS = tuple(
+    Layer("whole layers", f"layer-{name}", name)
+    for name in ("grouped", "llama-3-8b", "gemma-2-9b", "gpt-oss-20b", "deepseek-v2-lite",
+                 "deepseek-v3")
+)  # fmt: skip
+
+CASES = (*_decodes(), *_prefills(), *_latents(), *_others(), *_LAYERS)
 
 #: What the project's own test packs: each family, in its smallest shape.
 SMALL = (
     "llama-3-8b-append", "group-3-f16-all", "page-1", "prefill-gpt-oss", "prefill-width-80",
     "mla-16-append-rope", "rope-append-f16", "deterministic", "foreign-hnd-fused", "merge-3-bf16",
+    "layer-deepseek-v3",
 )  # fmt: skip

@@ -11,7 +11,8 @@ import kvc
 import kvc.dtypes
 import problems
 import reference
-from gpu_check.cases import CASES, Merge
+from gpu_check.cases import CASES, Layer, Merge
+from gpu_check.layers import LayerBatch
 from kvc._kvc import Compiled
 
 #: Rows of a batch that are compared, if it has more tokens: the first and last of each
@@ -179,8 +180,10 @@ class MergeBatch:
         return relative_error(results[0], want)
 
 
-def batches_of(case, is_long):
+def batches_of(case, entry, folder, is_long):
     """Returns functions that make the batches of a case, long ones or the others."""
+    if isinstance(case, Layer):
+        return [] if is_long else [lambda: LayerBatch(folder / entry["data"])]
     if isinstance(case, Merge):
         return [] if is_long else [lambda n=n: MergeBatch(case, n) for n in case.tokens]
     return [lambda b=b: AttentionBatch(case, b) for b in case.batches if b.is_long == is_long]
@@ -221,7 +224,7 @@ def _check_batch(case, make, sides, programs):
 
 def check_case(case, entry, sides, is_long, out_of_time):
     """Yields a Row for each batch of a case, of the long ones or the others."""
-    makers = batches_of(case, is_long)
+    makers = batches_of(case, entry, sides[0].folder, is_long)
     try:
         programs = [side.load(entry) for side in sides if makers]
     except (kvc.Error, OSError) as error:

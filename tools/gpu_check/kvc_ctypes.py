@@ -8,7 +8,7 @@ copied for each call.
 
 import ctypes
 import math
-from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 
 import numpy as np
 
@@ -367,6 +367,17 @@ class Program:
             "rows_are_tokens": bool(arg.rows_are_tokens),
             "cache_type": cache_type,
         }
+
+    def shapes(self, function, inputs):
+        """Returns the shape of each result of a call with these inputs."""
+        _, args = self.functions()[function]
+        ranks = [len(arg["shape"]) for arg in args if arg["is_result"]]
+        pointers = (c_void_p * len(inputs))(*[ctypes.addressof(a.structure) for a in inputs])
+        out = (c_int64 * max(len(ranks) * abi.MAX_RANK, 1))()
+        given = self.handle, c_uint32(function), pointers, c_uint32(len(inputs)), out
+        call("kvc_program_shapes", *given)
+        starts = range(0, len(ranks) * abi.MAX_RANK, abi.MAX_RANK)
+        return [tuple(out[start : start + rank]) for start, rank in zip(starts, ranks)]
 
     def prepare(self, function, stream, **bounds):
         """Loads the code, and with bounds makes room for calls within them."""

@@ -26,24 +26,43 @@ def run(*command):
     return done.stdout
 
 
+def ptx_of(object_file):
+    """Returns the PTX that a program in an object file has."""
+    data = object_file.read_bytes()
+    middle = data.index(b".version ")
+    return data[data.rfind(b"\0", 0, middle) + 1 : data.index(b"\0", middle)].decode()
+
+
 def pack_program(folder, build, compiler, case):
     """Compiles a case; returns the manifest's entry."""
+    from gpu_check.cases import Layer
+    from gpu_check.pack_layers import layer_of, write_data
+
     translate, stem = build / "bin" / "kvc-translate", folder / "programs" / case.name
-    source, ptx, library, object_file = (
-        stem.with_name(stem.name + suffix) for suffix in (".mlir", ".ptx", ".so", ".o")
+    source, ptx, library, object_file, data = (
+        stem.with_name(stem.name + suffix) for suffix in (".mlir", ".ptx", ".so", ".o", ".npz")
     )
-    source.write_text(case.text)
     # Any driver of CUDA 12 takes PTX 8.0.
     options = ["--ptx-version=80"]
     options += [f"--split={case.split}"] if case.split else []
+    others = {}
+    if isinstance(case, Layer):
+        layer = layer_of(case.layer)
+        source.write_text(layer.text())
+        write_data(layer, data)
+        options.append("--cache-page=16")
+        others["data"] = str(data.relative_to(folder))
+    else:
+        source.write_text(case.text)
     name = case.name.replace("-", "_").replace(".", "_")
-    run(translate, "--kvc-to-ptx", *options, source, "-o", ptx)
     to_object = ["--kvc-to-object", "--target=gpu", f"--program-name={name}"]
     run(translate, *to_object, *options, source, "-o", object_file)
+    ptx.write_text(ptx_of(object_file))
     run(compiler, "-shared", "-o", library, object_file)
     object_file.unlink()
     print(f"gpu-check: packed {case.name}")
     return {
+        **others,
         "name": case.name,
         "query": f"{name}_program_query",
         "library": str(library.relative_to(folder)),
@@ -108,7 +127,9 @@ def pack_sources(folder):
 def pack_scripts(folder):
     """Copies the checks, the package kvc over the runtime alone, and modules of the tests."""
     tools, check, python = ROOT / "tools", folder / "gpu_check", folder / "python"
-    ignore = shutil.ignore_patterns("__pycache__", "pack.py", "kvc_ctypes.py")
+    ignore = shutil.ignore_patterns(
+        "__pycache__", "pack.py", "pack_layers.py", "kvc_ctypes.py"
+    )
     shutil.copytree(tools / "gpu_check", check, ignore=ignore)
     shutil.copy(tools / "gpu-check.py", folder)
     shutil.copy(tools / "compare_triton" / "kernels.py", check / "triton_kernels.py")
@@ -141,7 +162,7 @@ def main():
     if folder.exists() and any(folder.iterdir()):
         sys.exit(f"gpu-check: {folder} is not empty")
     folder.mkdir(parents=True, exist_ok=True)
-    sys.path.insert(0, str(ROOT / "test" / "python"))
+    sys.path[:0] = [str(ROOT / "test" / "python"), str(ROOT / "test" / "Corpus")]
     from gpu_check.cases import CASES, SMALL
 
     cases = [case for case in CASES if not arguments.small or case.name in SMALL]
