@@ -58,7 +58,10 @@ void kvc::addPlainArithmetic(OpPassManager &pm) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
   pm.addPass(math::createMathExtendToSupportedTypes());
   pm.addPass(createExpandRuntimeCallsPass());
-  pm.addPass(arith::createArithExpandOpsPass());
+  // Conversions of bf16 as shifts of integers, which become vectors.
+  arith::ArithExpandOpsPassOptions bits;
+  bits.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(bits));
   pm.addPass(createConvertMathToLibmPass());
 }
 

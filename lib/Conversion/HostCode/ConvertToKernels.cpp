@@ -7,6 +7,7 @@
 // A thread computes an element of the results: right for whatever linalg says, and fast
 // enough for what is small beside the cache. Sizes and views stay on the host.
 //===----------------------------------------------------------------------===//
+#include "LoopNest.h"
 #include "Patterns.h"
 
 #include "kvc/Conversion/DefinitionABI.h"
@@ -54,9 +55,6 @@ private:
   void emitBody();
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
   SmallVector<Value> emitIndices(Value number);
-  SmallVector<Value> emitReductions(ArrayRef<unsigned> loops, ValueRange sums);
-  SmallVector<Value> emitPoint(ValueRange sums);
-  SmallVector<Value> subscripts(OpOperand &operand);
 
   // The launch.
   void appendFields(Value value, SmallVectorImpl<Value> &fields);
@@ -69,8 +67,7 @@ private:
   ImplicitLocOpBuilder host, b;
   SmallVector<Value> sizes; ///< Of the loops, on the host.
   llvm::SetVector<Value> parameters;
-  IRMapping map;               ///< Values of the host to those of the kernel.
-  SmallVector<Value> position; ///< In the loops.
+  IRMapping map; ///< Values of the host to those of the kernel.
 };
 } // namespace
 
@@ -133,61 +130,10 @@ SmallVector<Value> KernelEmitter::emitIndices(Value number) {
   return indices;
 }
 
-SmallVector<Value> KernelEmitter::subscripts(OpOperand &operand) {
-  AffineMap indexing = op.getMatchingIndexingMap(&operand);
-  SmallVector<Value> result;
-  for (AffineExpr expr : indexing.getResults()) {
-    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-      result.push_back(position[dim.getPosition()]);
-      continue;
-    }
-    // Loops that a subscript does not name are not open yet.
-    AffineMap one = AffineMap::get(indexing.getNumDims(), 0, expr);
-    auto operands = llvm::map_to_vector(llvm::enumerate(position), [&](auto entry) {
-      return expr.isFunctionOfDim(entry.index()) ? entry.value() : index(0);
-    });
-    result.push_back(affine::AffineApplyOp::create(b, one, operands));
-  }
-  return result;
-}
-
-SmallVector<Value> KernelEmitter::emitPoint(ValueRange sums) {
-  Block &body = op.getRegion().front();
-  IRMapping point(map);
-  for (OpOperand *operand : op.getDpsInputOperands()) {
-    Value value = map.lookup(operand->get());
-    if (isa<MemRefType>(value.getType()))
-      value = memref::LoadOp::create(b, value, subscripts(*operand));
-    point.map(body.getArgument(operand->getOperandNumber()), value);
-  }
-  point.map(op.getRegionOutputArgs(), sums);
-  for (Operation &inner : body.without_terminator()) {
-    if (auto number = dyn_cast<linalg::IndexOp>(inner))
-      point.map(number.getResult(), position[number.getDim()]);
-    else
-      b.clone(inner, point);
-  }
-  return llvm::map_to_vector(body.getTerminator()->getOperands(),
-                             [&](Value value) { return point.lookupOrDefault(value); });
-}
-
-SmallVector<Value> KernelEmitter::emitReductions(ArrayRef<unsigned> loops, ValueRange sums) {
-  if (loops.empty())
-    return emitPoint(sums);
-  auto loop = scf::ForOp::create(b, index(0), map.lookup(sizes[loops.front()]), index(1), sums);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  position[loops.front()] = loop.getInductionVar();
-  SmallVector<Value> next = emitReductions(loops.drop_front(), loop.getRegionIterArgs());
-  scf::YieldOp::create(b, next);
-  return SmallVector<Value>(loop.getResults());
-}
-
 void KernelEmitter::emitBody() {
   Value total = index(1);
-  SmallVector<unsigned> parallel, reductions;
+  SmallVector<unsigned> parallel;
   op.getParallelDims(parallel);
-  op.getReductionDims(reductions);
   for (unsigned loop : parallel)
     total = arith::MulIOp::create(b, total, map.lookup(sizes[loop]));
   Value threads = index(kHostKernelThreads);
@@ -199,16 +145,9 @@ void KernelEmitter::emitBody() {
   auto loop = scf::ForOp::create(b, first, total, step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  position = emitIndices(loop.getInductionVar());
-  MutableArrayRef<OpOperand> outputs = op.getDpsInitsMutable();
-  auto sums = llvm::map_to_vector(outputs, [&](OpOperand &output) -> Value {
-    // What nobody looks at need not have been written.
-    if (op.getMatchingBlockArgument(&output).use_empty())
-      return arith::ConstantOp::create(b, b.getZeroAttr(getElementTypeOrSelf(output.get())));
-    return memref::LoadOp::create(b, map.lookup(output.get()), subscripts(output));
-  });
-  for (auto [output, sum] : llvm::zip(outputs, emitReductions(reductions, sums)))
-    memref::StoreOp::create(b, sum, map.lookup(output.get()), subscripts(output));
+  LoopNest nest(op, b, sizes, map);
+  nest.position = emitIndices(loop.getInductionVar());
+  nest.emitElements();
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,16 +269,6 @@ static FailureOr<linalg::GenericOp> getGeneric(Operation *op) {
   return linalg::generalizeNamedOp(rewriter, loops);
 }
 
-/// Each thread sums up alone, so that sums are where no loop of theirs leads to.
-static bool hasOutputsOfParallelLoops(linalg::GenericOp op) {
-  SmallVector<unsigned> reductions;
-  op.getReductionDims(reductions);
-  return llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &output) {
-    AffineMap indexing = op.getMatchingIndexingMap(&output);
-    return llvm::none_of(reductions, [&](unsigned loop) { return indexing.isFunctionOfDim(loop); });
-  });
-}
-
 LogicalResult ConvertHostCodeToKernelsPass::convert(func::FuncOp function,
                                                     gpu::GPUModuleOp kernels,
                                                     SymbolTable &symbols) {
@@ -359,7 +288,7 @@ LogicalResult ConvertHostCodeToKernelsPass::convert(func::FuncOp function,
   }
   for (Operation *op : ops) {
     FailureOr<linalg::GenericOp> generic = getGeneric(op);
-    if (failed(generic) || !hasOutputsOfParallelLoops(*generic))
+    if (failed(generic) || !sumsInRegisters(*generic))
       return function.emitError("no GPU kernel for an operation whose sums move along");
     relaxSums(*generic);
     // What launches it has its name.

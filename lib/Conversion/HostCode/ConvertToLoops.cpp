@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "LoopNest.h"
 #include "Patterns.h"
 
 #include "kvc/Conversion/Passes.h"
@@ -50,24 +51,31 @@ static int64_t getInnermostCost(linalg::LinalgOp op, unsigned loop) {
   return cost + (linalg::isReductionIterator(op.getIteratorTypesArray()[loop]) ? 1 : 0);
 }
 
+/// The operation as a linalg.generic.
+static FailureOr<linalg::LinalgOp> getGeneric(RewriterBase &rewriter, linalg::LinalgOp op) {
+  if (isa<linalg::GenericOp>(op))
+    return op;
+  FailureOr<linalg::GenericOp> made = linalg::generalizeNamedOp(rewriter, op);
+  if (failed(made))
+    return failure();
+  return cast<linalg::LinalgOp>(made->getOperation());
+}
+
 /// Puts the cheapest loop innermost; the others keep their order.
 static FailureOr<linalg::LinalgOp> orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
   unsigned numLoops = op.getNumLoops();
   if (numLoops < 2)
-    return op;
+    return getGeneric(rewriter, op);
   unsigned innermost = numLoops - 1;
   for (unsigned loop = numLoops - 1; loop-- > 0;)
     if (getInnermostCost(op, loop) < getInnermostCost(op, innermost))
       innermost = loop;
   if (innermost == numLoops - 1)
-    return op;
-  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
-  if (!generic) {
-    FailureOr<linalg::GenericOp> made = linalg::generalizeNamedOp(rewriter, op);
-    if (failed(made))
-      return failure();
-    generic = *made;
-  }
+    return getGeneric(rewriter, op);
+  FailureOr<linalg::LinalgOp> made = getGeneric(rewriter, op);
+  if (failed(made))
+    return failure();
+  auto generic = cast<linalg::GenericOp>(made->getOperation());
   SmallVector<unsigned> order;
   for (unsigned loop = 0; loop < numLoops; ++loop)
     if (loop != innermost)
@@ -95,6 +103,37 @@ void kvc::relaxSums(linalg::LinalgOp op) {
   });
 }
 
+/// Loops over elements, and inside of them sums in registers: LLVM cannot tell whether memory
+/// that is summed up in is read as well.
+static void emitSums(linalg::GenericOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> sizes;
+  for (Range range : cast<linalg::LinalgOp>(op.getOperation()).createLoopRanges(b, op.getLoc()))
+    sizes.push_back(getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
+  IRMapping map;
+  LoopNest nest(op, b, sizes, map);
+  SmallVector<unsigned> parallel;
+  op.getParallelDims(parallel);
+  for (unsigned loop : parallel) {
+    Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+    auto open = scf::ForOp::create(b, zero, sizes[loop], one);
+    nest.position[loop] = open.getInductionVar();
+    b.setInsertionPointToStart(open.getBody());
+  }
+  nest.emitElements();
+}
+
+/// Emits the loops of an operation, in its own order, before it.
+static LogicalResult emitLoops(RewriterBase &rewriter, linalg::LinalgOp op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  bool endsInSum = op.getNumReductionLoops() > 0 &&
+                   linalg::isReductionIterator(op.getIteratorTypesArray().back());
+  if (!generic || !endsInSum || !sumsInRegisters(generic))
+    return linalg::linalgOpToLoops(rewriter, op);
+  emitSums(generic);
+  return success();
+}
+
 namespace {
 struct ConvertHostCodeToLoopsPass final
     : kvc::impl::ConvertHostCodeToLoopsPassBase<ConvertHostCodeToLoopsPass> {
@@ -114,7 +153,7 @@ void ConvertHostCodeToLoopsPass::runOnOperation() {
       relaxSums(*ordered);
       rewriter.setInsertionPoint(*ordered);
     }
-    if (failed(ordered) || failed(linalg::linalgOpToLoops(rewriter, *ordered))) {
+    if (failed(ordered) || failed(emitLoops(rewriter, *ordered))) {
       op.emitError("expected an operation that becomes loops");
       return signalPassFailure();
     }
