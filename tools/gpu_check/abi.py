@@ -95,6 +95,7 @@ class Bounds(ctypes.Structure):
         ("max_query_len", c_int32),
         ("max_kv_len", c_int32),
         ("num_workers", c_int32),
+        ("args", c_void_p),
     ]
 
 
