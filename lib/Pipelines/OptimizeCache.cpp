@@ -35,6 +35,10 @@ static void addPaging(OpPassManager &pm, const OptimizeCachePipelineOptions &opt
   PageCachePassOptions page;
   page.page = options.page;
   pm.addPass(createPageCachePass(page));
+}
+
+/// After it nothing is there twice, and nothing that would fold.
+static void addCleaning(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
@@ -43,8 +47,9 @@ void kvc::buildOptimizeCachePipeline(OpPassManager &pm,
                                      const OptimizeCachePipelineOptions &options) {
   addRaising(pm);
   addSinking(pm, options);
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleaning(pm);
   if (options.page > 0)
     addPaging(pm, options);
+  // Slices fold only once their sizes are the same values.
+  addCleaning(pm);
 }

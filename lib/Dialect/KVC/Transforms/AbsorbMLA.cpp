@@ -43,6 +43,8 @@ public:
 
   /// Whether there is anything to absorb.
   bool match();
+  /// Why keys and the value that are no products are none, where one is further back.
+  void explain();
   /// The value that replaces the result, or null.
   Value absorb(RaiseFailure &why);
   bool hasValue() const { return value.has_value(); }
@@ -97,6 +99,19 @@ bool Absorber::match() {
     valueParts = segments ? segments->size() : 1;
   }
   return value || llvm::any_of(keys, isProduct);
+}
+
+void Absorber::explain() {
+  auto report = [&](const Twine &what, Element rows) {
+    if (auto obstacle = findObstacle(elements, rows, attention.keyDim, isCached))
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
+          << remark::reason("{0} stays: {1}", what.str(), obstacle->reason);
+  };
+  for (auto [index, term] : llvm::enumerate(attention.terms))
+    if (!isProduct(keys[index]))
+      report("key " + Twine(index), term.key);
+  if (!value && valueParts <= 1)
+    report("the value", attention.value);
 }
 
 /// The term that a segment of a key becomes.
@@ -161,6 +176,7 @@ static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp o
   Absorber absorber(b, elements, op);
   auto options = remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE);
   bool absorbs = absorber.match();
+  absorber.explain();
   if (absorber.hasValueParts())
     remark::missed(op.getLoc(), options)
         << remark::reason("the value stays: it is parts next to each other");

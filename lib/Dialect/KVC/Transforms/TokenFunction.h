@@ -35,6 +35,16 @@ std::optional<llvm::SmallVector<Segment>>
 matchTokenFunction(Elements &elements, Element load, mlir::AffineExpr token,
                    mlir::AffineExpr column, llvm::function_ref<bool(mlir::Value)> stop);
 
+/// A product further back than rows can be taken from.
+struct Obstacle {
+  std::string reason; ///< What was expected of the rows, and found.
+  Element rows;       ///< A load of what the weight multiplies.
+};
+
+/// Why rows that are no product are none, if one is there: for remarks.
+std::optional<Obstacle> findObstacle(Elements &elements, Element rows, mlir::AffineExpr token,
+                                     llvm::function_ref<bool(mlir::Value)> stop);
+
 /// The argument or constant that a load of a weight goes back to, or null.
 Element findWeight(Elements &elements, Element load);
 
