@@ -27,7 +27,9 @@ static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &op
   sink.maxWork = options.maxWork;
   pm.addPass(createSinkThroughCachePass(sink));
   pm.addNestedPass<func::FuncOp>(createEliminateGQABroadcastPass());
-  pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass());
+  AbsorbMLAPassOptions absorb;
+  absorb.maxWork = options.maxWork;
+  pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass(absorb));
 }
 
 /// After it caches are pages.

@@ -45,6 +45,9 @@ public:
   bool match();
   /// Why keys and the value that are no products are none, where one is further back.
   void explain();
+  /// By how much the columns that a query head multiplies by grow, or nothing if that is not
+  /// known, or decided as the rows are cached.
+  std::optional<double> getGrowth();
   /// The value that replaces the result, or null.
   Value absorb(RaiseFailure &why);
   bool hasValue() const { return value.has_value(); }
@@ -99,6 +102,34 @@ bool Absorber::match() {
     valueParts = segments ? segments->size() : 1;
   }
   return value || llvm::any_of(keys, isProduct);
+}
+
+std::optional<double> Absorber::getGrowth() {
+  double before = 0, after = 0;
+  bool areCached = true, areKnown = true;
+  auto getColumns = [&](Expr dim) -> double {
+    auto columns = dyn_cast<AffineConstantExpr>(space.getExtent(dim));
+    areKnown &= columns && columns.getValue() > 0;
+    return areKnown ? columns.getValue() : 0;
+  };
+  auto addProduct = [&](const Segment &segment) {
+    before += getColumns(segment.column);
+    after += getColumns(segment.weight ? segment.sumDim : segment.column);
+    areCached &= !segment.weight || isCached(segment.source->tensor);
+  };
+  for (auto [term, segments] : llvm::zip(attention.terms, keys)) {
+    if (isProduct(segments)) {
+      llvm::for_each(segments, addProduct);
+      continue;
+    }
+    before += getColumns(term.width);
+    after += getColumns(term.width);
+  }
+  if (value)
+    addProduct(*value);
+  if (areCached || !areKnown)
+    return std::nullopt;
+  return after / before;
 }
 
 void Absorber::explain() {
@@ -172,7 +203,8 @@ Value Absorber::absorb(RaiseFailure &why) {
   return result;
 }
 
-static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp op,
+                            double maxWork) {
   Absorber absorber(b, elements, op);
   auto options = remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE);
   bool absorbs = absorber.match();
@@ -183,7 +215,13 @@ static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp o
   if (!absorbs)
     return {};
   RaiseFailure why;
-  Value result = absorber.absorb(why);
+  Value result;
+  if (std::optional<double> growth = absorber.getGrowth(); growth && *growth > maxWork)
+    why.reason = llvm::formatv("expected at most {0:f1} times the work a key, got {1:f1}",
+                               maxWork, *growth)
+                     .str();
+  else
+    result = absorber.absorb(why);
   if (!result)
     remark::missed(op.getLoc(), options)
         << remark::reason("products stay before the attention: {0}", why.reason);
@@ -196,4 +234,9 @@ static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp o
   return result;
 }
 
-void AbsorbMLAPass::runOnOperation() { rewriteAttentions(getOperation(), absorbProducts); }
+void AbsorbMLAPass::runOnOperation() {
+  rewriteAttentions(getOperation(),
+                    [&](OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+                      return absorbProducts(b, elements, op, maxWork);
+                    });
+}

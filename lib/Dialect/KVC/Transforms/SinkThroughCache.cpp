@@ -275,7 +275,8 @@ void CacheSinker::analyse(FunctionState &state, Cache &cache) {
   auto segments =
       matchTokenFunction(elements, load, rows.dims[cache.axis], rows.dims[rows.width], {});
   if (!segments)
-    return fail("its rows are no moves or products of what a token has");
+    return fail("expected rows of at most " + Twine(kMaxSegments) +
+                " parts next to each other, got more");
   // Sizes of the past are read from what is cached instead.
   for (auto [position, dim] : llvm::enumerate(rows.dims))
     if (static_cast<int64_t>(position) != cache.axis &&

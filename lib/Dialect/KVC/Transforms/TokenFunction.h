@@ -23,7 +23,11 @@ struct Segment {
   Expr sumDim;              ///< Over which source times weight is summed.
 };
 
-/// Rows of tokens as segments, one next to the other.
+/// More segments are not of any model, and each becomes a term.
+inline constexpr size_t kMaxSegments = 16;
+
+/// Rows of tokens as segments, one next to the other; nothing if there are more than
+/// kMaxSegments.
 ///
 ///   row[.., w] = source[.., w - begin]                      moved, heads repeated
 ///   row[.., w] = sum over c of source[.., c] * weight[w, c] linear
