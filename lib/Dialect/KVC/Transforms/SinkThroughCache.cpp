@@ -305,9 +305,13 @@ void CacheSinker::analyse(FunctionState &state, Cache &cache) {
           constant && index != rows.dims[cache.axis])
         source.bytes *= constant.getValue();
     }
-    cache.sunkWork += cast<AffineConstantExpr>(
+    int64_t columns = cast<AffineConstantExpr>(
                           space.getExtent(segment.sumDim ? segment.sumDim : segment.column))
                           .getValue();
+    cache.sunkWork += columns;
+    // One element in all columns is cached in all columns.
+    if (!segment.sumDim && !elements.contains(segment.source, segment.column))
+      source.bytes *= columns;
     if (!segment.weight && cache.obstacle.empty())
       explain(state, cache, rows, segment);
   }
