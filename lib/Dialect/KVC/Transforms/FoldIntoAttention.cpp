@@ -70,6 +70,7 @@ AttentionElements kvc::readAttention(Elements &elements, DenseAttentionOp op) {
   }
   result.keyDim = dims[Dim::Key];
   result.queryDim = dims[Dim::Query];
+  result.batchDim = dims[Dim::Batch];
   result.scale = op.getScale().convertToDouble();
   result.score = SmallVector<Attribute>(op.getScore().begin(), op.getScore().end());
   return result;
