@@ -235,8 +235,7 @@ static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp o
 }
 
 void AbsorbMLAPass::runOnOperation() {
-  rewriteAttentions(getOperation(),
-                    [&](OpBuilder &b, Elements &elements, DenseAttentionOp op) {
-                      return absorbProducts(b, elements, op, maxWork);
-                    });
+  rewriteAttentions(getOperation(), [&](OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+    return absorbProducts(b, elements, op, maxWork);
+  });
 }
