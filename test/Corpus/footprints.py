@@ -35,7 +35,9 @@ def full_heads(layer):
 
 def table():
     """Returns the table's lines."""
-    lines = ["| layer | as written | after the pipeline | ratio | K and V of all query heads | ratio |"]
+    titles = ["layer", "as written", "after the pipeline", "ratio"]
+    titles += ["K and V of all query heads", "ratio"]
+    lines = [f"| {' | '.join(titles)} |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
     for make in LAYERS:
         layer = make()
