@@ -250,7 +250,8 @@ Expr Elements::computeSize(Value tensor, int64_t dim) {
   }
   if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op)) {
     Expr product = space.constant(1);
-    for (int64_t source : collapse.getReassociationIndices()[dim]) {
+    SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
+    for (int64_t source : groups[dim]) {
       product = space.simplify(product * getSize(collapse.getSrc(), source));
       if (!space.isShort(product))
         return addSymbol(tensor, dim);

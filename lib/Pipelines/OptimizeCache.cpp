@@ -27,7 +27,9 @@ static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &op
   sink.maxWork = options.maxWork;
   pm.addPass(createSinkThroughCachePass(sink));
   pm.addNestedPass<func::FuncOp>(createEliminateGQABroadcastPass());
-  pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass());
+  AbsorbMLAPassOptions absorb;
+  absorb.maxWork = options.maxWork;
+  pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass(absorb));
 }
 
 /// After it caches are pages.
@@ -35,6 +37,10 @@ static void addPaging(OpPassManager &pm, const OptimizeCachePipelineOptions &opt
   PageCachePassOptions page;
   page.page = options.page;
   pm.addPass(createPageCachePass(page));
+}
+
+/// After it nothing is there twice, and nothing that would fold.
+static void addCleaning(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
@@ -43,8 +49,9 @@ void kvc::buildOptimizeCachePipeline(OpPassManager &pm,
                                      const OptimizeCachePipelineOptions &options) {
   addRaising(pm);
   addSinking(pm, options);
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleaning(pm);
   if (options.page > 0)
     addPaging(pm, options);
+  // Slices fold only once their sizes are the same values.
+  addCleaning(pm);
 }

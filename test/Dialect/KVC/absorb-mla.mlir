@@ -8,6 +8,9 @@
 #weight = affine_map<(b, h, j, w, c) -> (h, w, c)>
 #rows = affine_map<(b, h, j, w, c) -> (b, h, j, w)>
 
+// CHECK-DAG: #[[$QUERY:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d3, d5)>
+// CHECK-DAG: #[[$LATENT:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d4, d5)>
+
 // Keys that are products of latent rows, beside rotary ones, and values that are products of
 // the same rows.
 // REMARK: [Passed] Absorbed {{.*}}"products absorbed: 1 of 1 keys, and the value"
@@ -54,7 +57,25 @@ func.func @latent_and_rotary(%q: tensor<2x4x3x12xf32>, %c: tensor<2x9x16xf32>,
   return %o : tensor<2x4x3x8xf32>
 }
 
+// Batch entries are not taken for KV heads, though keys have no other dimension left.
+// REMARK: [Passed] Absorbed {{.*}}"products absorbed: 1 of 1 keys, and the value"
+// CHECK-LABEL: func.func @batch
+// CHECK:         kvc.dense_attention {{.*}} maps [#[[$QUERY]], #[[$LATENT]], #[[$LATENT]], #[[$QUERY]]] {{.*}} (tensor<2x4x3x16xf32>, tensor<2x9x16xf32>, tensor<2x9x16xf32>)
+func.func @batch(%q: tensor<2x4x3x8xf32>, %c: tensor<2x9x16xf32>, %wk: tensor<4x8x16xf32>) -> tensor<2x4x3x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %x = math.absf %c : tensor<2x9x16xf32>
+  %e = tensor.empty() : tensor<2x4x9x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4x9x8xf32>) -> tensor<2x4x9x8xf32>
+  %k = linalg.contract indexing_maps = [#latent, #weight, #rows]
+      ins(%x, %wk : tensor<2x9x16xf32>, tensor<4x8x16xf32>) outs(%f : tensor<2x4x9x8xf32>) -> tensor<2x4x9x8xf32>
+  %o = kvc.dense_attention terms(%q * %k) value(%k) maps [#q, #k, #k, #q]
+      {scale = 0.25 : f32} : (tensor<2x4x3x8xf32>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>) -> tensor<2x4x3x8xf32>
+  return %o : tensor<2x4x3x8xf32>
+}
+
 // A norm of each head stands between the product and the keys: nothing moves across it.
+// REMARK: [Missed] Absorbed {{.*}}"key 0 stays: expected the product of a weight and rows of 16, got 'arith.mulf' of it"
+// REMARK: [Missed] Absorbed {{.*}}"the value stays: expected the product of a weight and rows of 16, got 'arith.mulf' of it"
 // CHECK-LABEL: func.func @negative_norm
 // CHECK:         kvc.dense_attention {{.*}} (tensor<2x4x3x8xf32>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>)
 #row = affine_map<(b, h, j, w) -> (b, h, j)>
@@ -98,6 +119,7 @@ func.func @negative_norm(%q: tensor<2x4x3x8xf32>, %c: tensor<2x9x16xf32>,
 }
 
 // A weight that has a row for each key is none.
+// REMARK: [Missed] Absorbed {{.*}}"key 0 stays: expected a weight of rows of 16 that all tokens share, got one for each token"
 // CHECK-LABEL: func.func @negative_weight_of_key
 // CHECK:         kvc.dense_attention {{.*}} (tensor<2x4x3x8xf32>, tensor<2x4x9x8xf32>, tensor<2x4x9x8xf32>)
 #each = affine_map<(b, h, j, w, c) -> (j, h, w, c)>

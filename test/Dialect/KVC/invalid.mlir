@@ -1520,3 +1520,689 @@ module attributes {kvc.functions = [{name = "f", needs = "f.needs", run = "f.run
 // kvc.functions is what the conversions write: with the type of a function.
 // expected-error@below {{expected 'kvc.functions' to be an array of {name, type, needs, run}, got [{name = "f", needs = "f.needs", run = "f.run", type = i32}]}}
 module attributes {kvc.functions = [{name = "f", needs = "f.needs", run = "f.run", type = i32}]} {}
+
+// -----
+
+// dense_attention_c1: at least one term.
+#value = affine_map<(b, h, g, i, j, w) -> (j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (w)>
+func.func @dense_attention(%v: tensor<7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected 1 to 64 terms, got 0}}
+  %0 = "kvc.dense_attention"(%v) {maps = [#value, #result], operandSegmentSizes = array<i32: 0, 0, 1, 0, 0>, scale = 0.5 : f32}
+      : (tensor<7x6xf16>) -> tensor<6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c1: a key for each query.
+#query = affine_map<(b, h, g, i, j, w) -> (w)>
+#key = affine_map<(b, h, g, i, j, w) -> (j, w)>
+func.func @dense_attention(%q: tensor<6xf16>, %k: tensor<7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected as many keys as queries (1), got 2}}
+  %0 = "kvc.dense_attention"(%q, %k, %k, %k) {maps = [#query, #key, #key, #query], operandSegmentSizes = array<i32: 1, 2, 1, 0, 0>, scale = 0.5 : f32}
+      : (tensor<6xf16>, tensor<7x6xf16>, tensor<7x6xf16>, tensor<7x6xf16>) -> tensor<6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c1: a map for each operand and the result.
+#query = affine_map<(b, h, g, i, j, w) -> (w)>
+#key = affine_map<(b, h, g, i, j, w) -> (j, w)>
+func.func @dense_attention(%q: tensor<6xf16>, %k: tensor<7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected 4 maps, got 3}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%k) maps [#query, #key, #key]
+      {scale = 0.5 : f32} : (tensor<6xf16>, tensor<7x6xf16>, tensor<7x6xf16>) -> tensor<6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: too few dimensions.
+#query = affine_map<(b, h, g, i, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected maps from (b, h, g, i, j, w), got affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)> for query 0}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: a symbol.
+#query = affine_map<(b, h, g, i, j, w)[s] -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected maps from (b, h, g, i, j, w), got affine_map<(d0, d1, d2, d3, d4, d5)[s0] -> (d0, d1, d2, d3, d5)> for query 0}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: rank.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected a map with 4 results for key 0, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d1, d4, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: 0 for more than one.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (0, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected 0 in a map for dimensions of size 1 only, got affine_map<(d0, d1, d2, d3, d4, d5) -> (0, d1, d4, d5)> for key 0 of type 'tensor<2x3x7x8xf16>'}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: another constant.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (1, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<1x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected 0 in a map for dimensions of size 1 only, got affine_map<(d0, d1, d2, d3, d4, d5) -> (1, d1, d4, d5)> for key 0 of type 'tensor<1x3x7x8xf16>'}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<1x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: no dimension.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b + h, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimensions or 0 as results of maps, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0 + d1, d1, d4, d5)> for value}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c2: a dimension twice.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (h, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<3x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected each dimension once in a map, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d1, d1, d4, d5)> for value}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<3x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: queries have no keys.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, j, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected no dimension j in the map of query 0, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: queries have a width.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension w in the map of query 0, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: keys have no queries.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, i, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected no dimension i in the map of key 0, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d4, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: keys are keys.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, g, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x4x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension j in the map of key 0, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x4x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: values have no queries.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, i, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected no dimension i in the map of value, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d4, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: values have a width.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, g, j)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x4x7xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension w in the map of value, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x4x7xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: the result has no keys.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, j, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected no dimension j in the map of result, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x7x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: the result has a width.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension w in the map of result, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: a mask has no width.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#mask = affine_map<(b, h, g, i, j, w) -> (j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>, %mask: tensor<7x8xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected no dimension w in the map of mask, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) mask(%mask) maps [#query, #key, #value, #mask, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>, tensor<7x8xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: a mask has keys.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#mask = affine_map<(b, h, g, i, j, w) -> (i)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>, %mask: tensor<5xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension j in the map of mask, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d3)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) mask(%mask) maps [#query, #key, #value, #mask, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>, tensor<5xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: sinks are of heads.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#sinks = affine_map<(b, h, g, i, j, w) -> (b, h)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>, %sinks: tensor<2x3xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected no dimension b in the map of sinks, got affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1)>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) sinks(%sinks) maps [#query, #key, #value, #sinks, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>, tensor<2x3xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c3: a result that nothing makes as large.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension g of the result, which is not 1, in a query, key or value}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c4: heads.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x4x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension h of key 0 to be 3, got 4}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x4x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c4: the width of a term.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x9xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension w of key 0 to be 8, got 9}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x9xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c4: keys.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x8x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension j of value to be 7, got 8}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x8x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c4: the width of the values.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension w of result to be 6, got 8}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x8xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c4: the keys of a mask.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#mask = affine_map<(b, h, g, i, j, w) -> (j)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>, %mask: tensor<8xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension j of mask to be 7, got 8}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) mask(%mask) maps [#query, #key, #value, #mask, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>, tensor<8xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c4: the heads of sinks.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#sinks = affine_map<(b, h, g, i, j, w) -> (h)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>, %sinks: tensor<4xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected dimension h of sinks to be 3, got 4}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) sinks(%sinks) maps [#query, #key, #value, #sinks, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>, tensor<4xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c5: queries of another type.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf32>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected query 0 of 'f16' as the result is, got 'tensor<2x3x4x5x8xf32>'}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf32>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c5: values of another type.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xbf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected value of 'f16' as the result is, got 'tensor<2x3x7x6xbf16>'}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xbf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c6: no modifier.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected score modifiers, got 1 : i64}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) score [1] maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c6: a kind twice.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected each kind of score modifier once, got a second #kvc.softcap<2.000000e+00>}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) score [#kvc.softcap<1.0>, #kvc.softcap<2.0>] maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c6: a window that is not causal.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected #kvc.causal beside #kvc.window}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) score [#kvc.window<4>] maps [#query, #key, #value, #result]
+      {scale = 0.5 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_attention_c7: an infinite scale.
+#query = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#key = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#value = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#result = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+func.func @dense_attention(%q: tensor<2x3x4x5x8xf16>, %k: tensor<2x3x7x8xf16>, %v: tensor<2x3x7x6xf16>) {
+  // expected-error@below {{'kvc.dense_attention' op expected a finite scale, got 0x7F800000 : f32}}
+  %0 = kvc.dense_attention terms(%q * %k) value(%v) maps [#query, #key, #value, #result]
+      {scale = 0x7F800000 : f32} : (tensor<2x3x4x5x8xf16>, tensor<2x3x7x8xf16>, tensor<2x3x7x6xf16>)
+      -> tensor<2x3x4x5x6xf16>
+  return
+}
+
+// -----
+
+// dense_rope_c1: no dimension.
+func.func @dense_rope(%x: tensor<f16>, %p: tensor<i64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected an input with a static last dimension, got 'tensor<f16>'}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<f16>, tensor<i64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: a dynamic width.
+func.func @dense_rope(%x: tensor<2x3x?xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected an input with a static last dimension, got 'tensor<2x3x?xf16>'}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x?xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: a dimension for each of the positions'.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected a position dimension for each of the 2 of the positions, got 1}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: descending.
+func.func @dense_rope(%x: tensor<3x3x8xf16>, %p: tensor<3x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected ascending position dimensions from 0 to 1, got array<i64: 1, 0>}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 1, 0>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<3x3x8xf16>, tensor<3x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: twice.
+func.func @dense_rope(%x: tensor<3x3x8xf16>, %p: tensor<3x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected ascending position dimensions from 0 to 1, got array<i64: 1, 1>}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 1, 1>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<3x3x8xf16>, tensor<3x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: the width.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected ascending position dimensions from 0 to 1, got array<i64: 0, 2>}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 2>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: below 0.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected ascending position dimensions from 0 to 1, got array<i64: -1, 0>}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: -1, 0>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c1: sizes.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x4xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected dimension 1 of the input to be 4, got 3}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x4xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c2: odd.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected an even rotary width from 2 to the width (8), got 7}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 7 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c2: 0.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected an even rotary width from 2 to the width (8), got 0}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 0 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c2: above the width.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected an even rotary width from 2 to the width (8), got 10}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 10 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: neither theta nor frequencies.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected either theta or frequencies, got neither}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: both.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>, %f: tensor<4xf32>) {
+  // expected-error@below {{'kvc.dense_rope' op expected either theta or frequencies, got both}}
+  %0 = kvc.dense_rope %x positions(%p) frequencies(%f : tensor<4xf32>) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: theta of 0.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected a finite theta above 0, got 0.000000e+00 : f64}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64, theta = 0.0 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: an infinite theta.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>) {
+  // expected-error@below {{'kvc.dense_rope' op expected a finite theta above 0, got 0x7FF0000000000000 : f64}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64, theta = 0x7FF0000000000000 : f64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: rank of the frequencies.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>, %f: tensor<1x4xf32>) {
+  // expected-error@below {{'kvc.dense_rope' op expected frequencies of rank 1, got rank 2}}
+  %0 = kvc.dense_rope %x positions(%p) frequencies(%f : tensor<1x4xf32>) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: how many frequencies.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>, %f: tensor<8xf32>) {
+  // expected-error@below {{'kvc.dense_rope' op expected the number of frequencies to be 4, got 8}}
+  %0 = kvc.dense_rope %x positions(%p) frequencies(%f : tensor<8xf32>) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// dense_rope_c3: a dynamic number of frequencies.
+func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>, %f: tensor<?xf32>) {
+  // expected-error@below {{'kvc.dense_rope' op expected the number of frequencies to be 4, got a dynamic one}}
+  %0 = kvc.dense_rope %x positions(%p) frequencies(%f : tensor<?xf32>) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64}
+      : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}

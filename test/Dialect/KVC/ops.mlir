@@ -7,6 +7,12 @@
 !cache = !kvc.cache<page = 16, k: 2x8xf16, v: 2x24xf16>
 !latent = !kvc.cache<page = 16, c: 1x16xf16, r: 1x8xf16>
 
+// CHECK-DAG: #[[$Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3, d5)>
+// CHECK-DAG: #[[$KV:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d4, d5)>
+// CHECK-DAG: #[[$ONE:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, 0, d5)>
+// CHECK-DAG: #[[$MASK:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d2, d3, d4)>
+// CHECK-DAG: #[[$SINKS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d2, d1)>
+
 // All components of a cache, or some of them in any order.
 // CHECK-LABEL: func.func @append
 // CHECK-SAME:    %[[K:.*]]: tensor<?x2x8xf16>, %[[V:.*]]: tensor<?x2x24xf16>, %[[CACHE:.*]]: !kvc.cache<{{.*}}>, %[[BATCH:.*]]: !kvc.batch
@@ -140,5 +146,55 @@ func.func @batches(%start: tensor<?xi32>, %lens: tensor<?xi32>, %table: tensor<?
       max_query_len 1 max_kv_len 64
       : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi64>,
         tensor<?xi32>
+  return
+}
+
+#q = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
+#kv = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+#one = affine_map<(b, h, g, i, j, w) -> (j, 0, w)>
+#mask = affine_map<(b, h, g, i, j, w) -> (g, i, j)>
+#sinks = affine_map<(b, h, g, i, j, w) -> (g, h)>
+
+// The least that an attention on plain tensors has.
+// CHECK-LABEL: func.func @dense_attention
+// CHECK-SAME:    %[[Q:[^:]*]]: tensor<?x2x4x?x8xf16>, %[[K:[^:]*]]: tensor<?x2x?x8xf16>, %[[V:[^:]*]]: tensor<?x2x?x24xf16>
+func.func @dense_attention(%q: tensor<?x2x4x?x8xf16>, %k: tensor<?x2x?x8xf16>,
+                           %v: tensor<?x2x?x24xf16>) -> tensor<?x2x4x?x24xf16> {
+  // CHECK: kvc.dense_attention terms(%[[Q]] * %[[K]]) value(%[[V]]) maps [#[[$Q]], #[[$KV]], #[[$KV]], #[[$Q]]] {scale = 5.000000e-01 : f32} : (tensor<?x2x4x?x8xf16>, tensor<?x2x?x8xf16>, tensor<?x2x?x24xf16>) -> tensor<?x2x4x?x24xf16>{{$}}
+  %out = kvc.dense_attention terms(%q * %k) value(%v) score [] maps [#q, #kv, #kv, #q]
+      {scale = 0.5 : f32} : (tensor<?x2x4x?x8xf16>, tensor<?x2x?x8xf16>, tensor<?x2x?x24xf16>)
+      -> tensor<?x2x4x?x24xf16>
+  return %out : tensor<?x2x4x?x24xf16>
+}
+
+// All that it can have: two terms of different widths, keys without heads but a dimension of
+// size 1, a mask that is added or one that keeps, sinks and modifiers.
+// CHECK-LABEL: func.func @dense_attention_of_all_parts
+// CHECK-SAME:    %[[Q0:[^:]*]]: tensor<3x2x4x5x8xf32>, %[[Q1:[^:]*]]: tensor<3x2x4x5x2xf32>, %[[K0:[^:]*]]: tensor<3x2x7x8xf32>, %[[K1:[^:]*]]: tensor<7x1x2xf32>, %[[BIAS:[^:]*]]: tensor<4x5x7xf16>, %[[KEEP:[^:]*]]: tensor<4x5x7xi1>, %[[SINKS:[^:]*]]: tensor<4x2xbf16>
+func.func @dense_attention_of_all_parts(%q0: tensor<3x2x4x5x8xf32>, %q1: tensor<3x2x4x5x2xf32>, %k0: tensor<3x2x7x8xf32>,
+                                        %k1: tensor<7x1x2xf32>, %bias: tensor<4x5x7xf16>, %keep: tensor<4x5x7xi1>,
+                                        %sinks: tensor<4x2xbf16>) {
+  // CHECK: kvc.dense_attention terms(%[[Q0]] * %[[K0]], %[[Q1]] * %[[K1]]) value(%[[K0]]) mask(%[[BIAS]]) sinks(%[[SINKS]]) score [#kvc.softcap<3.000000e+01>, #kvc.causal, #kvc.window<5>] maps [#[[$Q]], #[[$KV]], #[[$Q]], #[[$ONE]], #[[$KV]], #[[$MASK]], #[[$SINKS]], #[[$Q]]] {note = "all", scale = -1.000000e+00 : f32}
+  %0 = kvc.dense_attention terms(%q0 * %k0, %q1 * %k1) value(%k0) mask(%bias) sinks(%sinks)
+      score [#kvc.softcap<30.0>, #kvc.causal, #kvc.window<5>] maps [#q, #kv, #q, #one, #kv, #mask, #sinks, #q]
+      {note = "all", scale = -1.0 : f32}
+      : (tensor<3x2x4x5x8xf32>, tensor<3x2x4x5x2xf32>, tensor<3x2x7x8xf32>, tensor<7x1x2xf32>, tensor<3x2x7x8xf32>,
+         tensor<4x5x7xf16>, tensor<4x2xbf16>) -> tensor<3x2x4x5x8xf32>
+  // CHECK: kvc.dense_attention terms(%[[Q0]] * %[[K0]]) value(%[[K0]]) mask(%[[KEEP]]) maps [#[[$Q]], #[[$KV]], #[[$KV]], #[[$MASK]], #[[$Q]]]
+  %1 = kvc.dense_attention terms(%q0 * %k0) value(%k0) mask(%keep) maps [#q, #kv, #kv, #mask, #q] {scale = 1.0 : f32}
+      : (tensor<3x2x4x5x8xf32>, tensor<3x2x7x8xf32>, tensor<3x2x7x8xf32>, tensor<4x5x7xi1>) -> tensor<3x2x4x5x8xf32>
+  return
+}
+
+// Positions of some dimensions, or one for the whole; `half` is the default style.
+// CHECK-LABEL: func.func @dense_rope
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<?x4x?x8xbf16>, %[[P:[^:]*]]: tensor<?x?xi64>, %[[P0:[^:]*]]: tensor<i32>, %[[TABLE:[^:]*]]: tensor<2xf32>
+func.func @dense_rope(%x: tensor<?x4x?x8xbf16>, %p: tensor<?x?xi64>, %p0: tensor<i32>, %table: tensor<2xf32>) {
+  // CHECK: kvc.dense_rope %[[X]] positions(%[[P]]) {position_dims = array<i64: 0, 2>, rotary_width = 8 : i64, theta = 1.000000e+04 : f64} : tensor<?x4x?x8xbf16>, tensor<?x?xi64>{{$}}
+  %0 = kvc.dense_rope %x positions(%p) {position_dims = array<i64: 0, 2>, rotary_width = 8 : i64, theta = 1.0e4 : f64}
+      : tensor<?x4x?x8xbf16>, tensor<?x?xi64>
+  // CHECK: kvc.dense_rope %[[X]] positions(%[[P0]]) frequencies(%[[TABLE]] : tensor<2xf32>) {position_dims = array<i64>, rotary_width = 4 : i64, style = #kvc<rope_style interleaved>} : tensor<?x4x?x8xbf16>, tensor<i32>
+  %1 = kvc.dense_rope %x positions(%p0) frequencies(%table : tensor<2xf32>)
+      {position_dims = array<i64>, rotary_width = 4 : i64, style = #kvc<rope_style interleaved>} : tensor<?x4x?x8xbf16>, tensor<i32>
   return
 }

@@ -43,6 +43,11 @@ public:
 
   /// Whether there is anything to absorb.
   bool match();
+  /// Why keys and the value that are no products are none, where one is further back.
+  void explain();
+  /// By how much the columns that a query head multiplies by grow, or nothing if that is not
+  /// known, or decided as the rows are cached.
+  std::optional<double> getGrowth();
   /// The value that replaces the result, or null.
   Value absorb(RaiseFailure &why);
   bool hasValue() const { return value.has_value(); }
@@ -97,6 +102,47 @@ bool Absorber::match() {
     valueParts = segments ? segments->size() : 1;
   }
   return value || llvm::any_of(keys, isProduct);
+}
+
+std::optional<double> Absorber::getGrowth() {
+  double before = 0, after = 0;
+  bool areCached = true, areKnown = true;
+  auto getColumns = [&](Expr dim) -> double {
+    auto columns = dyn_cast<AffineConstantExpr>(space.getExtent(dim));
+    areKnown &= columns && columns.getValue() > 0;
+    return areKnown ? columns.getValue() : 0;
+  };
+  auto addProduct = [&](const Segment &segment) {
+    before += getColumns(segment.column);
+    after += getColumns(segment.weight ? segment.sumDim : segment.column);
+    areCached &= !segment.weight || isCached(segment.source->tensor);
+  };
+  for (auto [term, segments] : llvm::zip(attention.terms, keys)) {
+    if (isProduct(segments)) {
+      llvm::for_each(segments, addProduct);
+      continue;
+    }
+    before += getColumns(term.width);
+    after += getColumns(term.width);
+  }
+  if (value)
+    addProduct(*value);
+  if (areCached || !areKnown)
+    return std::nullopt;
+  return after / before;
+}
+
+void Absorber::explain() {
+  auto report = [&](const Twine &what, Element rows) {
+    if (auto obstacle = findObstacle(elements, rows, attention.keyDim, isCached))
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE))
+          << remark::reason("{0} stays: {1}", what.str(), obstacle->reason);
+  };
+  for (auto [index, term] : llvm::enumerate(attention.terms))
+    if (!isProduct(keys[index]))
+      report("key " + Twine(index), term.key);
+  if (!value && valueParts <= 1)
+    report("the value", attention.value);
 }
 
 /// The term that a segment of a key becomes.
@@ -157,17 +203,25 @@ Value Absorber::absorb(RaiseFailure &why) {
   return result;
 }
 
-static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp op,
+                            double maxWork) {
   Absorber absorber(b, elements, op);
   auto options = remark::RemarkOpts::name("Absorbed").category(DEBUG_TYPE);
   bool absorbs = absorber.match();
+  absorber.explain();
   if (absorber.hasValueParts())
     remark::missed(op.getLoc(), options)
         << remark::reason("the value stays: it is parts next to each other");
   if (!absorbs)
     return {};
   RaiseFailure why;
-  Value result = absorber.absorb(why);
+  Value result;
+  if (std::optional<double> growth = absorber.getGrowth(); growth && *growth > maxWork)
+    why.reason = llvm::formatv("expected at most {0:f1} times the work a key, got {1:f1}",
+                               maxWork, *growth)
+                     .str();
+  else
+    result = absorber.absorb(why);
   if (!result)
     remark::missed(op.getLoc(), options)
         << remark::reason("products stay before the attention: {0}", why.reason);
@@ -180,4 +234,8 @@ static Value absorbProducts(OpBuilder &b, Elements &elements, DenseAttentionOp o
   return result;
 }
 
-void AbsorbMLAPass::runOnOperation() { rewriteAttentions(getOperation(), absorbProducts); }
+void AbsorbMLAPass::runOnOperation() {
+  rewriteAttentions(getOperation(), [&](OpBuilder &b, Elements &elements, DenseAttentionOp op) {
+    return absorbProducts(b, elements, op, maxWork);
+  });
+}

@@ -41,6 +41,7 @@ struct AttentionElements {
   Expr keyDim;
   Expr keys;     ///< As many of keyDim's as queries may see, if the mask tells; else null.
   Expr queryDim; ///< One of the result's, if the mask tells; else null.
+  Expr batchDim; ///< That of batch entries, if it is known; else null.
 };
 
 /// What an attempt to raise found in the way; empty if it is no attention at all.

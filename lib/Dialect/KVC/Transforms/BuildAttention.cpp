@@ -376,10 +376,13 @@ bool AttentionBuilder::assignRoles() {
   // Batch entries, then heads. A number that is not static is that of batch entries.
   if (shared.size() > 2)
     return fail("keys with more dimensions than batch entries and heads");
+  Expr batch = attention.batchDim ? replaced(attention.batchDim) : Expr();
   for (Expr dim : shared) {
     bool isStatic = isa<AffineConstantExpr>(space.getExtent(dim));
     bool isBatch = !isStatic || (shared.size() == 2 && dim == shared.front() &&
                                  isa<AffineConstantExpr>(space.getExtent(shared.back())));
+    if (llvm::is_contained(shared, batch))
+      isBatch = dim == batch;
     Dim role = isBatch ? Dim::Batch : Dim::KvHead;
     if (llvm::any_of(roles, [&](auto other) { return other.second == role; }))
       return fail("cannot tell batch entries from heads");

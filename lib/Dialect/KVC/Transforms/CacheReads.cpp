@@ -116,10 +116,10 @@ StringAttr CacheTensors::traceRead(CacheFunction &function, Value operand, Affin
   DenseMap<Value, Cache *> tensors;
   for (auto &[name, cache] : caches) {
     const CacheTensor *tensor = cache.find(function.function);
-    if (!tensor || !tensor->rows)
+    if (!tensor || !tensor->full)
       continue;
     tensors.try_emplace(tensor->full, &cache);
-    if (!tensor->past &&
+    if (tensor->rows && !tensor->past &&
         tensor->rowDims.size() ==
             static_cast<size_t>(cast<RankedTensorType>(tensor->full.getType()).getRank()))
       tensors.try_emplace(tensor->rows, &cache);

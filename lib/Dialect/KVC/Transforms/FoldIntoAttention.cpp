@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "FoldIntoAttention.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using namespace kvc;
 
@@ -68,10 +70,24 @@ AttentionElements kvc::readAttention(Elements &elements, DenseAttentionOp op) {
   }
   result.keyDim = dims[Dim::Key];
   result.queryDim = dims[Dim::Query];
+  result.batchDim = dims[Dim::Batch];
   result.scale = op.getScale().convertToDouble();
   result.score = SmallVector<Attribute>(op.getScore().begin(), op.getScore().end());
   return result;
 }
+
+namespace {
+/// Collects what is made in one block.
+struct Created final : OpBuilder::Listener {
+  explicit Created(Block &block) : block(block) {}
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (op->getBlock() == &block)
+      ops.push_back(op);
+  }
+  Block &block;
+  SmallVector<Operation *> ops;
+};
+} // namespace
 
 void kvc::rewriteAttentions(
     func::FuncOp function,
@@ -79,7 +95,8 @@ void kvc::rewriteAttentions(
   if (!llvm::hasSingleElement(function.getBody()))
     return;
   Elements elements(function);
-  OpBuilder b(function.getContext());
+  Created created(function.getBody().front());
+  OpBuilder b(function.getContext(), &created);
   SmallVector<Operation *> replaced;
   for (auto op : llvm::to_vector(function.getBody().front().getOps<DenseAttentionOp>()))
     if (Value value = rewrite(b, elements, op)) {
@@ -89,4 +106,8 @@ void kvc::rewriteAttentions(
   // Only now, as the analysis knows values by where they are.
   for (Operation *op : replaced)
     op->erase();
+  // What was begun before a rewrite gave up.
+  for (Operation *op : llvm::reverse(created.ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
 }

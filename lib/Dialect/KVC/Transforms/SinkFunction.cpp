@@ -50,8 +50,17 @@ private:
     int64_t axis;
   };
   bool isSunk(StringRef name) const { return sunk.contains(name); }
+  /// Where what the new rows are made of is there, and they are not used yet.
+  Operation *getPoint(const Rows &rows);
+  /// The first operation of the body that reads past and new rows, or the return.
+  Operation *findReader(const Rows &rows);
+  Operation *getOpInBody(Operation *op) {
+    return function.getBody().front().findAncestorOpInBlock(*op);
+  }
+  SmallVector<const Rows *> getSunkRows();
+  void sortBySources();
   std::optional<Read> emitSource(StringAttr key, const Rows &rows, const Segment &segment);
-  Value emitRows(const Rows &rows);
+  Value emitRows(const Rows &rows, Operation *reader);
   void replaceDims(const Rows &rows, Value past);
 
   func::FuncOp function;
@@ -67,6 +76,47 @@ private:
   SmallVector<std::pair<std::string, BlockArgument>> arguments;
 };
 } // namespace
+
+Operation *FunctionRewriter::getPoint(const Rows &rows) {
+  Operation *op = rows.update.whole.getDefiningOp();
+  if (rows.update.argument)
+    return op;
+  // The new rows may be what is cached instead.
+  return op ? op->getNextNode() : &function.getBody().front().front();
+}
+
+Operation *FunctionRewriter::findReader(const Rows &rows) {
+  Operation *first = function.getBody().front().getTerminator();
+  for (Operation *user : rows.update.whole.getUsers())
+    if (Operation *reader = getOpInBody(user); reader->isBeforeInBlock(first))
+      first = reader;
+  return first;
+}
+
+/// The caches that change, in the order in which they are made: what several are made of is
+/// there for the first of them.
+SmallVector<const Rows *> FunctionRewriter::getSunkRows() {
+  SmallVector<const Rows *> result;
+  for (auto &[name, rows] : state.caches)
+    if (isSunk(name))
+      result.push_back(&rows);
+  llvm::stable_sort(result, [&](const Rows *first, const Rows *second) {
+    return getPoint(*first)->isBeforeInBlock(getPoint(*second));
+  });
+  return result;
+}
+
+/// New caches are in one order in all functions.
+void FunctionRewriter::sortBySources() {
+  llvm::StringMap<size_t> ranks;
+  for (auto &[key, source] : sources)
+    ranks.try_emplace(source.name, ranks.size());
+  auto isBefore = [&](const auto &first, const auto &second) {
+    return ranks.lookup(first.first) < ranks.lookup(second.first);
+  };
+  llvm::stable_sort(results, isBefore);
+  llvm::stable_sort(arguments, isBefore);
+}
 
 /// Emits the new rows of a source, tokens where the cache has them and columns last, and
 /// past and new ones.
@@ -101,7 +151,7 @@ FunctionRewriter::emitSource(StringAttr key, const Rows &rows, const Segment &se
   SmallVector<Expr> indices;
   for (Expr index : segment.source->indices)
     indices.push_back(renamed.contains(index) ? renamed[index] : index);
-  Operation *user = rows.update.whole.getDefiningOp();
+  Operation *user = getPoint(rows);
   Type element = cast<RankedTensorType>(segment.source->tensor.getType()).getElementType();
   Value added = emitProduct(b, elements, user, dims, {},
                             {elements.load(segment.source->tensor, indices)}, element);
@@ -128,8 +178,8 @@ FunctionRewriter::emitSource(StringAttr key, const Rows &rows, const Segment &se
   return read;
 }
 
-/// Emits the rows of a cache, past and new ones, of what its sources are.
-Value FunctionRewriter::emitRows(const Rows &rows) {
+/// Emits the rows of a cache, past and new ones, of what its sources are, for its first reader.
+Value FunctionRewriter::emitRows(const Rows &rows, Operation *reader) {
   int64_t axis = caches.find(rows.cache)->second.axis;
   SmallVector<Value> pieces;
   for (auto [i, segment] : llvm::enumerate(rows.segments)) {
@@ -154,12 +204,8 @@ Value FunctionRewriter::emitRows(const Rows &rows) {
       sumDims.push_back(segment.sumDim);
     }
     // The weight may be defined further down than the rows of other segments.
-    Operation *user = function.getBody().front().getTerminator();
-    for (Operation *reader : rows.update.whole.getUsers())
-      if (reader->isBeforeInBlock(user))
-        user = reader;
     Type element = cast<RankedTensorType>(rows.update.whole.getType()).getElementType();
-    Value piece = emitProduct(b, elements, user, dims, sumDims, factors, element);
+    Value piece = emitProduct(b, elements, reader, dims, sumDims, factors, element);
     if (!piece)
       return {};
     pieces.push_back(piece);
@@ -203,40 +249,44 @@ void FunctionRewriter::replaceDims(const Rows &rows, Value past) {
 LogicalResult FunctionRewriter::rewrite() {
   Block &body = function.getBody().front();
   unsigned numOldArguments = body.getNumArguments();
-  for (auto &[name, rows] : state.caches) {
-    if (!isSunk(name))
-      continue;
-    for (auto [i, segment] : llvm::enumerate(rows.segments)) {
-      StringAttr key = rows.sources[i];
+  SmallVector<const Rows *> sunkRows = getSunkRows();
+  // Before anything is emitted, which may read them too.
+  SmallVector<Operation *> readers;
+  for (const Rows *rows : sunkRows)
+    readers.push_back(findReader(*rows));
+  for (const Rows *rows : sunkRows)
+    for (auto [i, segment] : llvm::enumerate(rows->segments)) {
+      StringAttr key = rows->sources[i];
       if (reads.contains(key))
         continue;
-      std::optional<Read> read = emitSource(key, rows, segment);
+      std::optional<Read> read = emitSource(key, *rows, segment);
       if (!read)
         return function.emitError("expected the sizes of cache '")
-               << name << "' to be known before it is made";
+               << rows->cache << "' to be known before it is made";
       reads.insert({key, *read});
     }
-  }
+  sortBySources();
   Operation *ret = body.getTerminator();
-  for (auto &[name, rows] : state.caches) {
-    if (!isSunk(name))
-      continue;
-    Value all = emitRows(rows);
+  for (auto [sunkRow, reader] : llvm::zip(sunkRows, readers)) {
+    const Rows &rows = *sunkRow;
+    Value all = emitRows(rows, reader);
     if (!all)
       return function.emitError("expected the sizes of cache '")
-             << name << "' to be known before it is read";
+             << rows.cache << "' to be known before it is read";
     Value whole = rows.update.whole;
     if (all.getType() != whole.getType()) {
       b.setInsertionPointAfterValue(all);
       all = tensor::CastOp::create(b, whole.getLoc(), whole.getType(), all);
     }
     whole.replaceUsesWithIf(all, [&](OpOperand &use) {
-      Operation *user = use.getOwner();
+      Operation *user = getOpInBody(use.getOwner());
       return user != ret && all.getDefiningOp()->isBeforeInBlock(user);
     });
-    if (rows.update.argument)
-      replaceDims(rows, body.getArgument(*rows.update.argument));
   }
+  // Last, as what is emitted for one cache may ask for sizes of another's past.
+  for (const Rows *rows : sunkRows)
+    if (rows->update.argument)
+      replaceDims(*rows, body.getArgument(*rows->update.argument));
   // The signature: new caches where the first of the old ones were.
   FunctionType type = function.getFunctionType();
   SmallVector<Type> inputs, outputs;

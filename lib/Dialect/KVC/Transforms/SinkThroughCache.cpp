@@ -54,6 +54,8 @@ private:
                         const Segment &segment);
   std::string describe(FunctionState &state, const Rows &rows, const Segment &segment,
                        StringRef source);
+  /// Whether the rows of a segment are made of less, but not as a product of it.
+  void explain(FunctionState &state, Cache &cache, const Rows &rows, const Segment &segment);
   void decide();
   void nameSources(ArrayRef<StringRef> component);
 
@@ -88,7 +90,8 @@ void CacheSinker::collect(func::FuncOp function) {
         caches.insert({name, Cache(name, function.getLoc())}).first->second.problem = problem;
     };
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      fail(getCacheName(function.getArgAttr(i, kCacheName)));
+      if (!isa<CacheType>(function.getArgumentTypes()[i]))
+        fail(getCacheName(function.getArgAttr(i, kCacheName)));
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       fail(getCacheName(function.getResultAttr(i, kCacheName)));
   };
@@ -116,7 +119,8 @@ void CacheSinker::collect(func::FuncOp function) {
     if (update.argument) {
       BlockArgument past = body.getArgument(*update.argument);
       auto concat = whole.getDefiningOp<tensor::ConcatOp>();
-      if (!concat || concat.getInputs().size() != 2 || concat.getInputs()[0] != past) {
+      if (!concat || concat.getInputs().size() != 2 || concat.getInputs()[0] != past ||
+          concat.getInputs()[1] == past) {
         cache.problem = "its past and new rows are not concatenated";
       } else {
         update.rows = concat.getInputs()[1];
@@ -132,13 +136,19 @@ void CacheSinker::collect(func::FuncOp function) {
         }
       }
     }
+    for (OpOperand &use : whole.getUses())
+      if (use.getOwner() == ret &&
+          getCacheName(function.getResultAttr(use.getOperandNumber(), kCacheName)).empty())
+        cache.problem = "a function returns it as another result too";
     if (state->caches.contains(name))
       cache.problem = "a function returns it twice";
     state->caches[name].update = update;
   }
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument) {
     StringRef name = getCacheName(function.getArgAttr(argument, kCacheName));
-    if (!name.empty() && !state->caches.contains(name))
+    // What is in pages already is as small as it was to be.
+    if (!name.empty() && !isa<CacheType>(function.getArgumentTypes()[argument]) &&
+        !state->caches.contains(name))
       caches.insert({name, Cache(name, function.getLoc())}).first->second.problem =
           "a function reads it and does not return it";
   }
@@ -205,7 +215,7 @@ std::string CacheSinker::describe(FunctionState &state, const Rows &rows,
   os << " * ";
   Attribute constant;
   if (matchPattern(weight, m_Constant(&constant))) {
-    os << constant;
+    os << constant.getAsOpaquePointer(); // as a text may leave its numbers out
   } else {
     unsigned ordinal = 0;
     for (unsigned i = 0; i < cast<BlockArgument>(weight).getArgNumber(); ++i)
@@ -217,6 +227,29 @@ std::string CacheSinker::describe(FunctionState &state, const Rows &rows,
                         [&](Expr index) { os << index.replace(numbers); });
   os << ']';
   return text;
+}
+
+void CacheSinker::explain(FunctionState &state, Cache &cache, const Rows &rows,
+                          const Segment &segment) {
+  Elements &elements = state.elements;
+  IndexSpace &space = elements.getSpace();
+  auto getConstant = [](Expr size) {
+    auto constant = dyn_cast<AffineConstantExpr>(size);
+    return constant ? constant.getValue() : 0;
+  };
+  Expr token = rows.dims[cache.axis];
+  std::optional<Obstacle> obstacle = findObstacle(elements, segment.source, token, {});
+  if (!obstacle)
+    return;
+  Value tensor = obstacle->rows->tensor;
+  double bytes = cast<RankedTensorType>(tensor.getType()).getElementTypeBitWidth() / 8.0;
+  for (auto [position, index] : llvm::enumerate(obstacle->rows->indices))
+    if (int64_t size = getConstant(elements.getSize(tensor, position));
+        size > 0 && index != token)
+      bytes *= size;
+  double width = getConstant(space.getExtent(rows.dims[rows.width]));
+  if (bytes < cache.bytes * (getConstant(space.getExtent(segment.column)) / width))
+    cache.obstacle = obstacle->reason;
 }
 
 void CacheSinker::analyse(FunctionState &state, Cache &cache) {
@@ -242,7 +275,8 @@ void CacheSinker::analyse(FunctionState &state, Cache &cache) {
   auto segments =
       matchTokenFunction(elements, load, rows.dims[cache.axis], rows.dims[rows.width], {});
   if (!segments)
-    return fail("its rows are no moves or products of what a token has");
+    return fail("expected rows of at most " + Twine(kMaxSegments) +
+                " parts next to each other, got more");
   // Sizes of the past are read from what is cached instead.
   for (auto [position, dim] : llvm::enumerate(rows.dims))
     if (static_cast<int64_t>(position) != cache.axis &&
@@ -271,9 +305,15 @@ void CacheSinker::analyse(FunctionState &state, Cache &cache) {
           constant && index != rows.dims[cache.axis])
         source.bytes *= constant.getValue();
     }
-    cache.sunkWork += cast<AffineConstantExpr>(
+    int64_t columns = cast<AffineConstantExpr>(
                           space.getExtent(segment.sumDim ? segment.sumDim : segment.column))
                           .getValue();
+    cache.sunkWork += columns;
+    // One element in all columns is cached in all columns.
+    if (!segment.sumDim && !elements.contains(segment.source, segment.column))
+      source.bytes *= columns;
+    if (!segment.weight && cache.obstacle.empty())
+      explain(state, cache, rows, segment);
   }
   if (cache.signature.empty())
     cache.signature = signature;
@@ -349,8 +389,13 @@ void CacheSinker::decide() {
     }
     for (StringAttr key : keys)
       sunkBytes += sources.find(key)->second.bytes;
-    if (sunkBytes >= bytes)
-      continue; // nothing to gain, and nothing to say
+    if (sunkBytes >= bytes) {
+      // Nothing to gain, and nothing to say if nothing is in the way.
+      for (StringRef member : component)
+        if (const Cache &cache = caches.find(member)->second; !cache.obstacle.empty())
+          reportMissed(cache.loc, member, cache.obstacle);
+      continue;
+    }
     if (sunkWork > maxWork * work) {
       reportMissed(first.loc, name,
                    llvm::formatv("{0} instead of {1} bytes a token would take {2:f1} times the "

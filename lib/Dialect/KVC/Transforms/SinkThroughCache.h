@@ -62,6 +62,7 @@ struct Cache {
   mlir::Location loc;
   std::string signature; ///< Of its segments.
   std::string problem;   ///< Why it stays, or empty.
+  std::string obstacle;  ///< What keeps it from being made of less, or empty.
 };
 
 /// The name of a cache that an attribute gives, or an empty one.

@@ -16,9 +16,6 @@ using namespace kvc;
 
 using Expr = Elements::Expr;
 
-/// More segments are not of any model, and each becomes a term.
-static constexpr size_t kMaxSegments = 16;
-
 Element kvc::findWeight(Elements &elements, Element load) {
   Element leaf = elements.followMoves(load);
   if (leaf->kind != ElementKind::Load)

@@ -23,7 +23,11 @@ struct Segment {
   Expr sumDim;              ///< Over which source times weight is summed.
 };
 
-/// Rows of tokens as segments, one next to the other.
+/// More segments are not of any model, and each becomes a term.
+inline constexpr size_t kMaxSegments = 16;
+
+/// Rows of tokens as segments, one next to the other; nothing if there are more than
+/// kMaxSegments.
 ///
 ///   row[.., w] = source[.., w - begin]                      moved, heads repeated
 ///   row[.., w] = sum over c of source[.., c] * weight[w, c] linear
@@ -34,6 +38,16 @@ struct Segment {
 std::optional<llvm::SmallVector<Segment>>
 matchTokenFunction(Elements &elements, Element load, mlir::AffineExpr token,
                    mlir::AffineExpr column, llvm::function_ref<bool(mlir::Value)> stop);
+
+/// A product further back than rows can be taken from.
+struct Obstacle {
+  std::string reason; ///< What was expected of the rows, and found.
+  Element rows;       ///< A load of what the weight multiplies.
+};
+
+/// Why rows that are no product are none, if one is there: for remarks.
+std::optional<Obstacle> findObstacle(Elements &elements, Element rows, mlir::AffineExpr token,
+                                     llvm::function_ref<bool(mlir::Value)> stop);
 
 /// The argument or constant that a load of a weight goes back to, or null.
 Element findWeight(Elements &elements, Element load);

@@ -228,7 +228,11 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
     several such parts next to each other, as a latent one and a rotary one, become as many
     terms. Any ranks, widths and numbers of heads; the weight may be a part of a larger one. The
     scores are the same, so that any mask, cap or sink may be there. Functions that are not
-    linear, as norms of each head, stay before the attention.
+    linear, as norms of each head, stay before the attention; a remark says so.
+
+    Rows that are cached are absorbed whatever they cost, as what to cache is decided. Others
+    are if the columns that each query head multiplies by grow by at most a factor of
+    `max-work`: a model's hidden state, of which keys and values are made, is wider than these.
 
     Source: DeepSeek-V2 (arXiv:2405.04434).
 
@@ -241,6 +245,10 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
     %o = kvc.dense_attention terms(%a * %c) ...
     ```
   }];
+  let options = [
+    Option<"maxWork", "max-work", "double", "4.0",
+           "by how much the work of a key may grow, if it is not cached">
+  ];
   let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
