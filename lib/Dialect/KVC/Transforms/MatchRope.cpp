@@ -341,32 +341,38 @@ bool RopeMatcher::match(Value root) {
   for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim)
     result.dims.push_back(space.addDim(elements.getSize(root, dim)));
 
-  SmallVector<Column> columns;
-  for (int64_t column = 0; column < type.getShape().back(); ++column) {
+  std::optional<Column> first = matchColumn(loadColumn(0));
+  if (!first) {
+    if (isOfTables(loadColumn(0)))
+      fail("its cosines and sines are not computed here");
+    return false;
+  }
+  // Most tensors that come after an embedding are told by their first column.
+  SmallVector<Source> sources = collectSources(first->cos.x);
+  SmallVector<Source> others = collectSources(first->sin.x);
+  llvm::erase_if(sources, [&](const Source &source) {
+    return llvm::none_of(
+        others, [&](const Source &other) { return other.tensor == source.tensor; });
+  });
+  if (sources.empty())
+    return fail("what is turned is no tensor of its shape and type");
+  SmallVector<Column> columns = {*first};
+  for (int64_t column = 1; column < type.getShape().back(); ++column) {
     std::optional<Column> matched = matchColumn(loadColumn(column));
     if (!matched)
       break;
     columns.push_back(*matched);
   }
-  if (columns.empty()) {
-    if (isOfTables(loadColumn(0)))
-      fail("its cosines and sines are not computed here");
-    return false;
-  }
   if (columns.size() % 2 != 0)
     return fail("an odd number of columns is turned");
-  SmallVector<Source> others = collectSources(columns[0].sin.x);
-  for (const Source &source : collectSources(columns[0].cos.x)) {
-    if (llvm::none_of(others,
-                      [&](const Source &other) { return other.tensor == source.tensor; }))
-      continue;
+  for (const Source &source : sources) {
     if (matchInput(source.tensor, columns) && matchRest(source.tensor, columns.size())) {
       why.reason.clear();
       return true;
     }
     result.position = nullptr;
   }
-  return why.reason.empty() ? fail("what is turned is no tensor of its shape and type") : false;
+  return false;
 }
 
 std::optional<RopeElements> kvc::matchRope(Elements &elements, Value tensor,
