@@ -25,6 +25,9 @@ namespace kvc {
 /// Attribute (unit) of the module inside a module that holds host code.
 inline constexpr llvm::StringLiteral kHostCodeAttr = "kvc.host_code";
 
+/// Attribute of LLVM's functions of host code, whose loops become vectors.
+inline constexpr llvm::StringLiteral kHostCodeFunctionAttr = "kvc-host-code";
+
 /// Attribute of a function of host code: the function that computes its sizes.
 inline constexpr llvm::StringLiteral kShapesAttr = "kvc.shapes";
 

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Target/LLVM/Emit.h"
 
+#include "kvc/Conversion/HostCode.h"
+
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -16,8 +18,12 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Vectorize/LoopVectorize.h"
 
 using namespace mlir;
 using namespace kvc;
@@ -42,6 +48,7 @@ public:
 
   LogicalResult translate();
   LogicalResult emit(SmallVectorImpl<char> &object);
+  void vectorizeHostCode();
   llvm::Module &getLLVMModule() { return *llvmModule; }
 
 private:
@@ -104,7 +111,31 @@ LogicalResult Translation::translate() {
   return failure(sawError);
 }
 
+/// Makes vectors of the loops of host code. Kernels of ours are vectors already, in an order
+/// that was measured.
+void Translation::vectorizeHostCode() {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(machine.get());
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::FunctionPassManager passes = builder.buildFunctionSimplificationPipeline(
+      llvm::OptimizationLevel::O3, llvm::ThinOrFullLTOPhase::None);
+  passes.addPass(llvm::LoopVectorizePass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::Function &function : *llvmModule)
+    if (function.hasFnAttribute(kHostCodeFunctionAttr))
+      passes.run(function, functions);
+}
+
 LogicalResult Translation::emit(SmallVectorImpl<char> &object) {
+  vectorizeHostCode();
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
