@@ -21,9 +21,9 @@ from corpus.upstream import Module
 OPTIMISED_BOUNDS = {**BOUNDS, "f64": 1e-7}
 
 
-def optimise(text, decompose=True):
+def optimise(text, decompose=True, strategy="absorb"):
     """Returns the module as kvc-opt leaves it, in linalg if `decompose`."""
-    passes = ["kvc-optimize-cache-pipeline{page=0}"]
+    passes = [f"kvc-optimize-cache-pipeline{{page=0 strategy={strategy}}}"]
     if decompose:
         passes.append("func.func(kvc-decompose-dense,canonicalize,cse)")
     command = ["kvc-opt", "-", f"-pass-pipeline=builtin.module({','.join(passes)})"]
@@ -43,7 +43,9 @@ def cache_ranks(text):
 def check(name, dtype, folder, options):
     """Prints the errors, and returns whether all are within bounds."""
     layer = small(name, dtype)
-    text = optimise(layer.text()) if options.optimise else layer.text()
+    text = layer.text()
+    if options.optimise:
+        text = optimise(text, strategy=options.strategy)
     ranks = cache_ranks(text) if options.optimise else [4 for _ in layer.widths()]
     module = Module(text, folder / f"{name}-{dtype}", options.cc)
     results = [(rank, NUMPY_TYPES[dtype]) for rank in (3, *ranks)]
@@ -71,6 +73,12 @@ def main():
     parser.add_argument("--dtype", default="f64", choices=BOUNDS, help="element type")
     parser.add_argument("--folder", required=True, type=pathlib.Path, help="to compile in")
     parser.add_argument("--optimise", action="store_true", help="by kvc-opt, first")
+    parser.add_argument(
+        "--strategy",
+        default="absorb",
+        choices=["absorb", "expand", "auto"],
+        help="with --optimise: attention over latent rows",
+    )
     parser.add_argument("--cc", default="cc", help="C compiler (default: cc)")
     options = parser.parse_args()
     passed = [check(name, options.dtype, options.folder, options) for name in options.names]

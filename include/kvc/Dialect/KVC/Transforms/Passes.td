@@ -230,6 +230,26 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
     scores are the same, so that any mask, cap or sink may be there. Functions that are not
     linear, as norms of each head, stay before the attention.
 
+    What is cached does not change with it. `strategy` says how attention over the latent rows
+    is computed:
+
+    | strategy | before the attention | each pair of a new token and one that it sees |
+    | --- | --- | --- |
+    | `absorb` | new tokens: queries times weights; results after it | latent widths |
+    | `expand` | all tokens, past ones too: rows times weights, as the model says | widths of keys and values |
+    | `auto` | what takes less time | |
+
+    `auto` counts bytes and operations of a sequence as functions of its new tokens, its
+    tokens, and the pairs of both; the time is that of the bytes or of the operations,
+    whichever is longer, for a processor that does `operations-per-byte` operations while
+    memory gives a byte (295: 989.4 TFLOP/s and 3.35 TB/s, `h100_sxm` in bf16). A function that
+    takes any number of new tokens is taken to have `new-tokens`, and one that takes any past
+    `past-tokens`. Windows and masks but the causal one are not counted. Analysis remarks say
+    the counts of both, and what was taken.
+
+    Caches in pages are read by attention alone, so `expand` keeps them tensors; with `paged`,
+    which says that caches are to be paged, `auto` takes `absorb`.
+
     Source: DeepSeek-V2 (arXiv:2405.04434).
 
     ```mlir
@@ -241,6 +261,19 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
     %o = kvc.dense_attention terms(%a * %c) ...
     ```
   }];
+  let options = [
+    Option<"strategy", "strategy", "std::string", "\"absorb\"", "absorb, expand or auto">,
+    Option<"paged", "paged", "bool", "false",
+           "caches are to be paged: auto takes what reads their rows">,
+    Option<"newTokens", "new-tokens", "int64_t", "2048",
+           "auto: new tokens of a function that takes any number">,
+    Option<"pastTokens", "past-tokens", "int64_t", "4096",
+           "auto: tokens before them, if the function takes any number">,
+    Option<"operationsPerByte", "operations-per-byte", "double", "295.0",
+           "auto: operations that the processor does while memory gives a byte">,
+    Option<"precompute", "precompute", "std::string", "\"auto\"",
+           "products of constant weights computed at compile time: none, auto or all">
+  ];
   let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
