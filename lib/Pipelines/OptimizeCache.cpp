@@ -28,6 +28,7 @@ static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &op
   sink.maxWork = options.maxWork;
   AbsorbMLAPassOptions absorb;
   absorb.strategy = options.strategy;
+  absorb.precompute = options.precompute;
   absorb.paged = options.page > 0;
   pm.addPass(createSinkThroughCachePass(sink));
   pm.addNestedPass<func::FuncOp>(createEliminateGQABroadcastPass());

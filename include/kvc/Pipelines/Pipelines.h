@@ -45,6 +45,10 @@ struct OptimizeCachePipelineOptions
                                llvm::cl::desc("attention over latent rows: absorb, expand "
                                               "(whose caches stay tensors) or auto"),
                                llvm::cl::init("absorb")};
+  Option<std::string> precompute{*this, "precompute",
+                                 llvm::cl::desc("products of constant weights around it: "
+                                                "none, auto or all"),
+                                 llvm::cl::init("auto")};
 };
 
 struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineOptions> {

@@ -44,8 +44,10 @@ public:
 private:
   double toNumber(Expr size);
   double countWeight(Element weight);
-  double countRow(Element rows);
-  void addSource(Element rows);
+  double countRow(Value operand, AffineMap map);
+  double countSource(Element rows);
+  void addOuterDims(Element load, AffineMap map);
+  void addSource(Value tensor, double elementsOfToken);
   void addSegment(const Segment &segment, double heads);
   void addTerm(unsigned term);
   void addValue();
@@ -55,7 +57,8 @@ private:
   DenseAttentionOp op;
   const Parts &parts;
   double queryHeads = 1;
-  SmallVector<Value> sources; ///< Read by both strategies, each once.
+  SmallVector<Expr> outerDims; ///< Of batch entries and tokens in segments.
+  SmallVector<Value> sources;  ///< Read by both strategies, each once.
   Costs costs;
   bool isKnown = true;
 };
@@ -78,28 +81,32 @@ double CostCounter::countWeight(Element weight) {
   return count;
 }
 
-/// Elements of one token in rows of one batch entry.
-double CostCounter::countRow(Element rows) {
-  SmallVector<Expr> outer = {parts.attention.keyDim};
-  for (unsigned term = 0; term < parts.attention.terms.size(); ++term)
-    if (std::optional<unsigned> batch =
-            DenseAttentionOp::findDim(op.getKeyMap(term), Dim::Batch))
-      outer.push_back(parts.attention.terms[term].key->indices[*batch]);
-  if (std::optional<unsigned> batch = DenseAttentionOp::findDim(op.getValueMap(), Dim::Batch))
-    outer.push_back(parts.attention.value->indices[*batch]);
+/// Elements of one token of one batch entry in an operand of the attention.
+double CostCounter::countRow(Value operand, AffineMap map) {
+  double count = 1;
+  for (auto [position, expr] : llvm::enumerate(map.getResults())) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (dim && dim.getPosition() != Dim::Batch && dim.getPosition() != Dim::Key)
+      count *= toNumber(elements.getSize(operand, position));
+  }
+  return count;
+}
+
+/// The same in what a segment is made of.
+double CostCounter::countSource(Element rows) {
   double count = 1;
   for (auto [position, index] : llvm::enumerate(rows->indices))
-    if (llvm::none_of(outer, [&](Expr dim) { return space.contains(index, dim); }))
+    if (llvm::none_of(outerDims, [&](Expr dim) { return space.contains(index, dim); }))
       count *= toNumber(elements.getSize(rows->tensor, position));
   return count;
 }
 
 /// Rows that both strategies read once, however many terms they serve.
-void CostCounter::addSource(Element rows) {
-  if (llvm::is_contained(sources, rows->tensor))
+void CostCounter::addSource(Value tensor, double elementsOfToken) {
+  if (llvm::is_contained(sources, tensor))
     return;
-  sources.push_back(rows->tensor);
-  double bytes = countRow(rows) * getElementBytes(rows->tensor);
+  sources.push_back(tensor);
+  double bytes = elementsOfToken * getElementBytes(tensor);
   costs.absorb.bytesPerToken += bytes;
   costs.expand.bytesPerToken += bytes;
 }
@@ -121,18 +128,18 @@ void CostCounter::addTerm(unsigned term) {
   const AttentionElements::Term &read = parts.attention.terms[term];
   const SmallVector<Segment> &segments = parts.keys[term];
   double width = toNumber(space.getExtent(read.width));
-  double query = queryHeads * width * getElementBytes(read.query->tensor);
+  double query = queryHeads * width * getElementBytes(op.getQueries()[term]);
+  double keys = countRow(op.getKeys()[term], op.getKeyMap(term));
   costs.absorb.bytesPerNewToken += query;
   costs.expand.bytesPerNewToken += query;
   costs.expand.operationsPerPair += 2 * queryHeads * width;
   if (!Parts::isProduct(segments)) {
     costs.absorb.operationsPerPair += 2 * queryHeads * width;
-    return addSource(read.key);
+    return addSource(op.getKeys()[term], keys);
   }
-  double keys = countRow(read.key);
-  costs.expand.bytesPerToken += 2 * keys * getElementBytes(read.key->tensor);
+  costs.expand.bytesPerToken += 2 * keys * getElementBytes(op.getKeys()[term]);
   for (const Segment &segment : segments) {
-    addSource(segment.source);
+    addSource(segment.source->tensor, countSource(segment.source));
     Expr columns = segment.weight ? segment.sumDim : segment.column;
     costs.absorb.operationsPerPair += 2 * queryHeads * toNumber(space.getExtent(columns));
     if (segment.weight)
@@ -149,22 +156,32 @@ void CostCounter::addValue() {
   costs.absorb.bytesPerNewToken += output;
   costs.expand.bytesPerNewToken += output;
   costs.expand.operationsPerPair += 2 * queryHeads * width;
+  double values = countRow(op.getValue(), op.getValueMap());
   if (!parts.value) {
     costs.absorb.operationsPerPair += 2 * queryHeads * width;
-    return addSource(parts.attention.value);
+    return addSource(op.getValue(), values);
   }
-  addSource(parts.value->source);
-  double values = countRow(parts.attention.value);
+  addSource(parts.value->source->tensor, countSource(parts.value->source));
   costs.expand.bytesPerToken += 2 * values * getElementBytes(op.getValue());
   costs.absorb.operationsPerPair +=
       2 * queryHeads * toNumber(space.getExtent(parts.value->sumDim));
   addSegment(*parts.value, values / width);
 }
 
+void CostCounter::addOuterDims(Element load, AffineMap map) {
+  std::optional<unsigned> batch = DenseAttentionOp::findDim(map, Dim::Batch);
+  if (batch && load->kind == ElementKind::Load)
+    outerDims.push_back(load->indices[*batch]);
+}
+
 std::optional<Costs> CostCounter::count() {
   AttentionHeads heads = getHeads(op);
-  if (heads.kvHeads < 1 || heads.group < 1)
+  if (heads.kvHeads < 1 || heads.group < 1 || !parts.attention.keyDim)
     return std::nullopt;
+  outerDims.push_back(parts.attention.keyDim);
+  for (unsigned term = 0; term < parts.attention.terms.size(); ++term)
+    addOuterDims(parts.attention.terms[term].key, op.getKeyMap(term));
+  addOuterDims(parts.attention.value, op.getValueMap());
   queryHeads = static_cast<double>(heads.kvHeads) * heads.group;
   for (unsigned term = 0; term < parts.attention.terms.size(); ++term)
     addTerm(term);

@@ -22,7 +22,8 @@ Absorber::Absorber(OpBuilder &b, Elements &elements, DenseAttentionOp op, Precom
     : b(b), elements(elements), space(elements.getSpace()), op(op), precompute(precompute),
       parts{readAttention(elements, op), {}, std::nullopt} {
   for (auto [term, read] : llvm::enumerate(parts.attention.terms))
-    addOuterDims(op.getQueryMap(term), read.query->indices);
+    if (read.query->kind == ElementKind::Load)
+      addOuterDims(op.getQueryMap(term), read.query->indices);
 }
 
 /// Dimensions of a tensor with the map of an operand or the result.
@@ -40,9 +41,13 @@ Value Absorber::emit(ArrayRef<Expr> dims, ArrayRef<Expr> sumDims, ArrayRef<Eleme
 bool Absorber::match() {
   const AttentionElements &attention = parts.attention;
   for (const AttentionElements::Term &term : attention.terms) {
-    auto segments =
-        matchTokenFunction(elements, term.key, attention.keyDim, term.width, isCached);
-    parts.keys.push_back(segments ? std::move(*segments) : SmallVector<Segment>());
+    parts.keys.emplace_back();
+    // Constants that are the same everywhere are no loads.
+    if (term.query->kind != ElementKind::Load || term.key->kind != ElementKind::Load)
+      continue;
+    if (auto segments =
+            matchTokenFunction(elements, term.key, attention.keyDim, term.width, isCached))
+      parts.keys.back() = std::move(*segments);
   }
   // The width of the values is the result's only.
   for (Expr dim : attention.outputDims) {
@@ -163,6 +168,9 @@ void Absorber::combineOutput(Value latent, ArrayRef<Expr> latentDims) {
   DenseMap<Expr, Expr> cut = {{consumer->sumDim, outer * width.getValue() + inner}};
   Element result = elements.replaceDims(consumer->source, cut),
           weight = elements.replaceDims(consumer->weight, cut);
+  // A loop over heads needs an operand that has their dimension as it is.
+  if (sumDims.size() > 1 && !elements.contains(weight, outer))
+    return;
   DenseMap<Expr, Expr> moved;
   for (auto [dim, index] : llvm::zip(parts.attention.outputDims, result->indices)) {
     bool isColumn = dim == value.column;

@@ -70,12 +70,14 @@ std::optional<LinearElement> absorb::matchLinear(Elements &elements, Element ele
   return std::nullopt;
 }
 
-static bool hasSymbols(Expr index) {
-  return index
-      .walk([](Expr part) {
-        return isa<AffineSymbolExpr>(part) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Whether an index joins dimensions.
+static bool isJoined(Expr index, ArrayRef<Expr> dims) {
+  bool hasSymbol = false, hasDim = false;
+  index.walk([&](Expr part) {
+    hasSymbol |= isa<AffineSymbolExpr>(part);
+    hasDim |= llvm::is_contained(dims, part);
+  });
+  return hasSymbol || (hasDim && !isa<AffineDimExpr>(index));
 }
 
 std::optional<Consumer> absorb::findConsumer(Elements &elements, Value tensor) {
@@ -92,7 +94,7 @@ std::optional<Consumer> absorb::findConsumer(Elements &elements, Value tensor) {
         return std::nullopt;
       user = use.getOwner();
     }
-    if (!user || user->getNumResults() != 1 ||
+    if (!user || user->getBlock() != tensor.getParentBlock() || user->getNumResults() != 1 ||
         !isa<RankedTensorType>(user->getResult(0).getType()))
       return std::nullopt;
     std::optional<Consumer> found;
@@ -123,7 +125,8 @@ std::optional<Consumer> absorb::findConsumer(Elements &elements, Value tensor) {
       break;
     }
     // Dimensions that are joined may be apart further on.
-    if (!found || llvm::none_of(found->source->indices, hasSymbols))
+    if (!found || llvm::none_of(found->source->indices,
+                                [&](Expr index) { return isJoined(index, dims); }))
       return found;
   }
 }
@@ -313,11 +316,8 @@ static DenseElementsAttr toAttribute(RankedTensorType type, ArrayRef<double> sum
 Element WeightProduct::emit(OpBuilder &b, Elements &elements, Operation *user, Type elementType,
                             std::string &why) const {
   IndexSpace &space = elements.getSpace();
-  ConstantReader firstReader(first->tensor), secondReader(second->tensor);
-  if (!firstReader || !secondReader) {
-    bool isArgument = isa<BlockArgument>(first->tensor) || isa<BlockArgument>(second->tensor);
-    why = isArgument ? "they are arguments, so that each call would compute the product"
-                     : "they are no constants whose elements are known";
+  if (isa<BlockArgument>(first->tensor) || isa<BlockArgument>(second->tensor)) {
+    why = "they are arguments, so that each call would compute the product";
     return nullptr;
   }
   std::optional<double> count = countPoints(space, dims), summed = countPoints(space, sumDim);
@@ -336,6 +336,11 @@ Element WeightProduct::emit(OpBuilder &b, Elements &elements, Operation *user, T
     why = llvm::formatv("expected at most {0:F0} multiplications, and {1:F0} elements of each "
                         "and of the product",
                         kMaxMultiplications, kMaxElements);
+    return nullptr;
+  }
+  ConstantReader firstReader(first->tensor), secondReader(second->tensor);
+  if (!firstReader || !secondReader) {
+    why = "they are no constants whose elements are known";
     return nullptr;
   }
   auto firstValues = firstReader.gather(space, first, firstDims),

@@ -30,8 +30,8 @@ struct LinearElement {
 std::optional<LinearElement> matchLinear(Elements &elements, Element element,
                                          mlir::AffineExpr column);
 
-/// What multiplies a tensor next, through operations that only move its elements. Indices have
-/// no symbols.
+/// What multiplies a tensor next, through operations that only move its elements. Its own
+/// dimensions are not joined in the load's indices.
 struct Consumer {
   mlir::Value tensor; ///< What comes of it.
   llvm::SmallVector<mlir::AffineExpr> dims;

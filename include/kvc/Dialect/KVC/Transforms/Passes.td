@@ -250,6 +250,15 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
     Caches in pages are read by attention alone, so `expand` keeps them tensors; with `paged`,
     which says that caches are to be paged, `auto` takes `absorb`.
 
+    A query x U becomes (x U) W with an absorbed weight W, and a result y V that is multiplied
+    by O next is (y V) O. `precompute` says where U W and V O are computed at compile time,
+    once, so that a call reads and multiplies one weight: `all` where both are constants,
+    with their elements in the module, and static in size; `auto` where moreover the product has
+    fewer bytes and takes fewer operations a new token than what it replaces (U itself counts
+    only if nothing else needs its product); `none` nowhere. For DeepSeek-V3 it does not: 128
+    heads of 1536 x 512 against as many of 128 x (1536 + 512). Weights that are arguments
+    would be multiplied in each call, so they are left alone. A remark has the numbers.
+
     Source: DeepSeek-V2 (arXiv:2405.04434).
 
     ```mlir
