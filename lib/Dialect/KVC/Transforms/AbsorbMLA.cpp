@@ -101,15 +101,19 @@ Value AbsorbMLAPass::absorb(OpBuilder &b, Elements &elements, DenseAttentionOp o
     return {};
   RaiseFailure why;
   Value result = absorber.absorb(why);
-  if (!result)
+  if (!result) {
     remark::missed(op.getLoc(), options)
         << remark::reason("products stay before the attention: {0}", why.reason);
-  else
-    remark::passed(op.getLoc(), options)
-        << llvm::formatv("products absorbed: {0} of {1} keys, {2} the value",
-                         absorber.getNumKeys(), op.getKeys().size(),
-                         absorber.getParts().value ? "and" : "not")
-               .str();
+    return {};
+  }
+  for (const std::string &text : absorber.getPrecomputed())
+    remark::passed(op.getLoc(), remark::RemarkOpts::name("Precomputed").category(DEBUG_TYPE))
+        << text;
+  remark::passed(op.getLoc(), options)
+      << llvm::formatv("products absorbed: {0} of {1} keys, {2} the value",
+                       absorber.getNumKeys(), op.getKeys().size(),
+                       absorber.getParts().value ? "and" : "not")
+             .str();
   return result;
 }
 

@@ -112,10 +112,8 @@ Element Absorber::multiplyWeights(StringRef what, const WeightProduct &product, 
   Element combined = product.emit(b, elements, user, type, why);
   if (!combined)
     return refuse(why);
-  remark::passed(op.getLoc(), options)
-      << llvm::formatv("weights of the {0} multiplied beforehand: the product takes {1}", what,
-                       numbers)
-             .str();
+  precomputed.push_back(llvm::formatv(
+      "weights of the {0} multiplied beforehand: the product takes {1}", what, numbers));
   return combined;
 }
 

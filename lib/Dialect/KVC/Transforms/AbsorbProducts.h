@@ -32,6 +32,8 @@ public:
   bool hasValueParts() const { return valueParts > 1; }
   /// Keys that are absorbed.
   int64_t getNumKeys() const { return llvm::count_if(parts.keys, Parts::isProduct); }
+  /// Products of weights that were computed, for remarks.
+  llvm::ArrayRef<std::string> getPrecomputed() const { return precomputed; }
 
 private:
   using Expr = mlir::AffineExpr;
@@ -65,6 +67,7 @@ private:
   Precompute precompute;
   Parts parts;
   size_t valueParts = 1;
+  llvm::SmallVector<std::string> precomputed;
   llvm::SmallVector<Expr> outerDims; ///< Of batch entries and new tokens.
 };
 

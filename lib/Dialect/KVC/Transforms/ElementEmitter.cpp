@@ -61,12 +61,17 @@ static std::optional<Element> emitSlice(OpBuilder &b, Location loc, Elements &el
 }
 
 Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayRef<Expr> dims,
-                       ArrayRef<Expr> sumDims, ArrayRef<Element> factors, Type elementType) {
+                       ArrayRef<Expr> summed, ArrayRef<Element> factors, Type elementType) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(user);
   Location loc = user->getLoc();
   IndexSpace &space = elements.getSpace();
   SizeEmitter sizes(b, elements, user);
+
+  // One of size 1 is in no index, and a loop has to be in one.
+  SmallVector<Expr> sumDims;
+  llvm::copy_if(summed, std::back_inserter(sumDims),
+                [&](Expr dim) { return space.getExtent(dim) != space.constant(1); });
 
   // The dimensions as loops, in their order.
   SmallVector<Expr> loops(dims);
