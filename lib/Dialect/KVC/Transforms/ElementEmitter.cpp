@@ -61,7 +61,7 @@ static std::optional<Element> emitSlice(OpBuilder &b, Location loc, Elements &el
 }
 
 Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayRef<Expr> dims,
-                       ArrayRef<Expr> summed, ArrayRef<Element> factors, Type elementType) {
+                       ArrayRef<Expr> sumDims, ArrayRef<Element> factors, Type elementType) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(user);
   Location loc = user->getLoc();
@@ -69,9 +69,10 @@ Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayR
   SizeEmitter sizes(b, elements, user);
 
   // One of size 1 is in no index, and a loop has to be in one.
-  SmallVector<Expr> sumDims;
-  llvm::copy_if(summed, std::back_inserter(sumDims),
+  SmallVector<Expr> summed;
+  llvm::copy_if(sumDims, std::back_inserter(summed),
                 [&](Expr dim) { return space.getExtent(dim) != space.constant(1); });
+  sumDims = summed;
 
   // The dimensions as loops, in their order.
   SmallVector<Expr> loops(dims);
