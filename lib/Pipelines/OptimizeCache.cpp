@@ -21,14 +21,18 @@ static void addRaising(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
 }
 
-/// After it caches hold the fewest bytes, and attention reads nothing else of them.
+/// After it caches hold the fewest bytes, and attention reads nothing else of them, unless
+/// products of their rows are to stay before it.
 static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
   SinkThroughCachePassOptions sink;
   sink.maxWork = options.maxWork;
+  AbsorbMLAPassOptions absorb;
+  absorb.strategy = options.strategy;
+  absorb.precompute = options.precompute;
+  absorb.paged = options.page > 0;
+  absorb.maxWork = options.maxWork;
   pm.addPass(createSinkThroughCachePass(sink));
   pm.addNestedPass<func::FuncOp>(createEliminateGQABroadcastPass());
-  AbsorbMLAPassOptions absorb;
-  absorb.maxWork = options.maxWork;
   pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass(absorb));
 }
 

@@ -3,7 +3,8 @@
 
 Sequences go through @prefill and then, token by token, through @decode. The layer is small.
 With --optimise, kvc-opt raises attention, shrinks the caches, and says in linalg what it
-found, before; outputs are compared then, as the caches are others.
+found, before; outputs are compared then, as the caches are others. With --constants, weights
+are constants of the module rather than arguments.
 """
 
 import argparse
@@ -21,9 +22,10 @@ from corpus.upstream import Module
 OPTIMISED_BOUNDS = {**BOUNDS, "f64": 1e-7}
 
 
-def optimise(text, decompose=True):
+def optimise(text, decompose=True, strategy="absorb", precompute="auto"):
     """Returns the module as kvc-opt leaves it, in linalg if `decompose`."""
-    passes = ["kvc-optimize-cache-pipeline{page=0}"]
+    settings = f"page=0 strategy={strategy} precompute={precompute}"
+    passes = [f"kvc-optimize-cache-pipeline{{{settings}}}"]
     if decompose:
         passes.append("func.func(kvc-decompose-dense,canonicalize,cse)")
     command = ["kvc-opt", "-", f"-pass-pipeline=builtin.module({','.join(passes)})"]
@@ -31,6 +33,21 @@ def optimise(text, decompose=True):
     if optimised.returncode:
         sys.exit(optimised.stderr)
     return optimised.stdout
+
+
+def with_constants(text, weights):
+    """Returns the module with constants in place of the arguments of these names."""
+
+    def define(match):
+        signature, constants = match.group(), []
+        for name, values in weights.items():
+            argument = re.search(rf",\s*%{name}: (tensor<[^>]*>)", signature)
+            signature = signature.replace(argument.group(), "")
+            elements, type = values.tobytes().hex(), argument.group(1)
+            constants.append(f'%{name} = arith.constant dense<"0x{elements}"> : {type}')
+        return "\n".join([signature, *constants])
+
+    return re.sub(r"func\.func @\w+\(.*?\{$", define, text, flags=re.DOTALL | re.MULTILINE)
 
 
 def cache_ranks(text):
@@ -43,17 +60,18 @@ def cache_ranks(text):
 def check(name, dtype, folder, options):
     """Prints the errors, and returns whether all are within bounds."""
     layer = small(name, dtype)
-    text = optimise(layer.text()) if options.optimise else layer.text()
-    ranks = cache_ranks(text) if options.optimise else [4 for _ in layer.widths()]
-    module = Module(text, folder / f"{name}-{dtype}", options.cc)
-    results = [(rank, NUMPY_TYPES[dtype]) for rank in (3, *ranks)]
     bounds = OPTIMISED_BOUNDS if options.optimise else BOUNDS
-    good = True
+    good, module = True, None
     for batch, tokens, prompt in [(2, 9, 6), (1, 4, 1), (3, 2, 0)]:
         problem = Problem(layer, batch, tokens)
+        if module is None or options.constants:
+            target = folder / f"{name}-{dtype}-{batch}"
+            module, ranks = compile_layer(layer, problem, target, options)
+        results = [(rank, NUMPY_TYPES[dtype]) for rank in (3, *ranks)]
+        given = -len(problem.weights) if options.constants else None
         output, caches = problem.run(
-            lambda arguments: module.call("prefill", arguments, results),
-            lambda arguments: module.call("decode", arguments, results),
+            lambda arguments: module.call("prefill", arguments[:given], results),
+            lambda arguments: module.call("decode", arguments[:given], results),
             prompt,
         )
         errors = problem.errors(output, [] if options.optimise else caches)
@@ -65,12 +83,36 @@ def check(name, dtype, folder, options):
     return good
 
 
+def compile_layer(layer, problem, folder, options):
+    """Returns the compiled layer, and the ranks of its caches."""
+    text = layer.text()
+    if options.constants:
+        text = with_constants(text, problem.weights)
+    if options.optimise:
+        text = optimise(text, strategy=options.strategy, precompute=options.precompute)
+    ranks = cache_ranks(text) if options.optimise else [4 for _ in layer.widths()]
+    return Module(text, folder, options.cc), ranks
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(SIZES), help="layers (default: all)")
     parser.add_argument("--dtype", default="f64", choices=BOUNDS, help="element type")
     parser.add_argument("--folder", required=True, type=pathlib.Path, help="to compile in")
     parser.add_argument("--optimise", action="store_true", help="by kvc-opt, first")
+    parser.add_argument(
+        "--strategy",
+        default="absorb",
+        choices=["absorb", "expand", "auto"],
+        help="with --optimise: attention over latent rows",
+    )
+    parser.add_argument(
+        "--precompute",
+        default="auto",
+        choices=["none", "auto", "all"],
+        help="with --optimise: products of constant weights",
+    )
+    parser.add_argument("--constants", action="store_true", help="weights are constants")
     parser.add_argument("--cc", default="cc", help="C compiler (default: cc)")
     options = parser.parse_args()
     passed = [check(name, options.dtype, options.folder, options) for name in options.names]

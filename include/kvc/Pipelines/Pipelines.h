@@ -41,6 +41,14 @@ struct OptimizeCachePipelineOptions
   Option<int64_t> page{*this, "page",
                        llvm::cl::desc("tokens a page (0: caches stay tensors)"),
                        llvm::cl::init(16)};
+  Option<std::string> strategy{*this, "strategy",
+                               llvm::cl::desc("attention over latent rows: absorb, expand "
+                                              "(whose caches stay tensors) or auto"),
+                               llvm::cl::init("absorb")};
+  Option<std::string> precompute{*this, "precompute",
+                                 llvm::cl::desc("products of constant weights around it: "
+                                                "none, auto or all"),
+                                 llvm::cl::init("auto")};
 };
 
 struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineOptions> {

@@ -102,7 +102,8 @@ Value KernelEmitter::rebuild(Value value) {
   if (Value known = map.lookupOrNull(value))
     return known;
   Operation *producer = value.getDefiningOp();
-  if (auto get = dyn_cast<memref::GetGlobalOp>(producer); get && !module.lookupSymbol(get.getName())) {
+  if (auto get = dyn_cast<memref::GetGlobalOp>(producer);
+      get && !module.lookupSymbol(get.getName())) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
     b.clone(*SymbolTable::lookupNearestSymbolFrom(get, get.getNameAttr()));
@@ -140,8 +141,7 @@ void KernelEmitter::emitBody() {
   Value block = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   Value first = arith::AddIOp::create(b, arith::MulIOp::create(b, block, threads),
                                       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value step =
-      arith::MulIOp::create(b, gpu::GridDimOp::create(b, gpu::Dimension::x), threads);
+  Value step = arith::MulIOp::create(b, gpu::GridDimOp::create(b, gpu::Dimension::x), threads);
   auto loop = scf::ForOp::create(b, first, total, step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -187,7 +187,8 @@ void KernelEmitter::emitLaunch() {
     Value number = arith::ConstantIndexOp::create(host, i);
     Value offset = arith::ConstantIndexOp::create(host, 8 * i);
     memref::StoreOp::create(host, field, values, number);
-    memref::StoreOp::create(host, arith::AddIOp::create(host, begin, offset), addresses, number);
+    memref::StoreOp::create(host, arith::AddIOp::create(host, begin, offset), addresses,
+                            number);
   }
   Value count = arith::ConstantIndexOp::create(host, 1);
   SmallVector<unsigned> parallel;

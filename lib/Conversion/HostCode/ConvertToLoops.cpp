@@ -39,13 +39,11 @@ static int64_t getInnermostCost(linalg::LinalgOp op, unsigned loop) {
       continue;
     SmallVector<int64_t> strides;
     int64_t offset;
-    bool isContiguous = map.getResults().back() == dim &&
-                        llvm::count_if(map.getResults(),
-                                       [&](AffineExpr expr) {
-                                         return expr.isFunctionOfDim(loop);
-                                       }) == 1 &&
-                        succeeded(type.getStridesAndOffset(strides, offset)) &&
-                        strides.back() == 1;
+    bool isContiguous =
+        map.getResults().back() == dim &&
+        llvm::count_if(map.getResults(),
+                       [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); }) == 1 &&
+        succeeded(type.getStridesAndOffset(strides, offset)) && strides.back() == 1;
     cost += isContiguous ? 0 : 4;
   }
   return cost + (linalg::isReductionIterator(op.getIteratorTypesArray()[loop]) ? 1 : 0);
@@ -82,8 +80,7 @@ static FailureOr<linalg::LinalgOp> orderLoops(IRRewriter &rewriter, linalg::Lina
       order.push_back(loop);
   order.push_back(innermost);
   rewriter.setInsertionPoint(generic);
-  FailureOr<linalg::GenericOp> ordered =
-      linalg::interchangeGenericOp(rewriter, generic, order);
+  FailureOr<linalg::GenericOp> ordered = linalg::interchangeGenericOp(rewriter, generic, order);
   if (failed(ordered))
     return failure();
   return cast<linalg::LinalgOp>(ordered->getOperation());
@@ -96,9 +93,9 @@ void kvc::relaxSums(linalg::LinalgOp op) {
     if (isa<arith::AddFOp, arith::MulFOp, arith::SubFOp>(nested.getOperation())) {
       auto flags = nested.getFastMathFlagsAttr().getValue();
       nested->setAttr(nested.getFastMathAttrName(),
-                      arith::FastMathFlagsAttr::get(
-                          nested->getContext(), flags | arith::FastMathFlags::reassoc |
-                                                    arith::FastMathFlags::contract));
+                      arith::FastMathFlagsAttr::get(nested->getContext(),
+                                                    flags | arith::FastMathFlags::reassoc |
+                                                        arith::FastMathFlags::contract));
     }
   });
 }
@@ -115,7 +112,8 @@ static void emitSums(linalg::GenericOp op) {
   SmallVector<unsigned> parallel;
   op.getParallelDims(parallel);
   for (unsigned loop : parallel) {
-    Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+    Value zero = arith::ConstantIndexOp::create(b, 0),
+          one = arith::ConstantIndexOp::create(b, 1);
     auto open = scf::ForOp::create(b, zero, sizes[loop], one);
     nest.position[loop] = open.getInductionVar();
     b.setInsertionPointToStart(open.getBody());

@@ -53,8 +53,8 @@ struct ExpandDeviceMathPass final : kvc::impl::ExpandDeviceMathPassBase<ExpandDe
 
 void ExpandDeviceMathPass::runOnOperation() {
   RewritePatternSet patterns(&getContext());
-  math::populateExpansionPatterns(patterns, {"rsqrt", "sinh", "cosh", "powf", "fpowi", "exp2f",
-                                             "roundf", "clampf"});
+  math::populateExpansionPatterns(
+      patterns, {"rsqrt", "sinh", "cosh", "powf", "fpowi", "exp2f", "roundf", "clampf"});
   // Upstream's reduction of the angle loses digits as it grows: not for sine and cosine.
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return name != math::SinOp::getOperationName() && name != math::CosOp::getOperationName();
@@ -66,13 +66,14 @@ void ExpandDeviceMathPass::runOnOperation() {
       return WalkResult::advance();
     if (StringRef intrinsic = getIntrinsic(op); !intrinsic.empty()) {
       OpBuilder b(op);
-      op->replaceAllUsesWith(LLVM::CallIntrinsicOp::create(
-          b, op->getLoc(), op->getResult(0).getType(), b.getStringAttr(intrinsic),
-          op->getOperands()));
+      op->replaceAllUsesWith(
+          LLVM::CallIntrinsicOp::create(b, op->getLoc(), op->getResult(0).getType(),
+                                        b.getStringAttr(intrinsic), op->getOperands()));
       op->erase();
       return WalkResult::advance();
     }
-    op->emitError("no GPU kernel for '") << op->getName() << "' of " << op->getResult(0).getType();
+    op->emitError("no GPU kernel for '")
+        << op->getName() << "' of " << op->getResult(0).getType();
     return WalkResult::interrupt();
   });
   if (result.wasInterrupted())

@@ -20,7 +20,8 @@ bool kvc::sumsInRegisters(linalg::GenericOp op) {
   op.getReductionDims(reductions);
   return llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &output) {
     AffineMap indexing = op.getMatchingIndexingMap(&output);
-    return llvm::none_of(reductions, [&](unsigned loop) { return indexing.isFunctionOfDim(loop); });
+    return llvm::none_of(reductions,
+                         [&](unsigned loop) { return indexing.isFunctionOfDim(loop); });
   });
 }
 
@@ -67,7 +68,8 @@ SmallVector<Value> LoopNest::emitPoint(ValueRange sums) {
 SmallVector<Value> LoopNest::emitReductions(ArrayRef<unsigned> loops, ValueRange sums) {
   if (loops.empty())
     return emitPoint(sums);
-  auto loop = scf::ForOp::create(b, index(0), map.lookupOrDefault(sizes[loops.front()]), index(1), sums);
+  auto loop = scf::ForOp::create(b, index(0), map.lookupOrDefault(sizes[loops.front()]),
+                                 index(1), sums);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   position[loops.front()] = loop.getInductionVar();

@@ -61,8 +61,8 @@ FailureOr<SmallVector<LLVM::LLVMFuncOp>> kvc::takeHostCode(ModuleOp module,
         continue;
       }
       if (function)
-        function.setPassthroughAttr(
-            ArrayAttr::get(op.getContext(), StringAttr::get(op.getContext(), kHostCodeFunctionAttr)));
+        function.setPassthroughAttr(ArrayAttr::get(
+            op.getContext(), StringAttr::get(op.getContext(), kHostCodeFunctionAttr)));
       StringAttr name = SymbolTable::getSymbolName(&op);
       if (auto declaration = dyn_cast_or_null<func::FuncOp>(symbols.lookup(name));
           declaration && declaration.isExternal() && function)

@@ -224,6 +224,13 @@ bool AttentionBuilder::checkLimits() {
 }
 
 bool AttentionBuilder::chooseOperands() {
+  // A constant that is one number everywhere is no load.
+  SmallVector<Element> all = {attention.value, attention.mask, attention.sinks};
+  for (const AttentionElements::Term &term : attention.terms)
+    all.append({term.query, term.key});
+  if (llvm::any_of(
+          all, [](Element element) { return element && element->kind != ElementKind::Load; }))
+    return fail("an operand is one number everywhere");
   for (const AttentionElements::Term &term : attention.terms)
     for (Element load : {term.query, term.key})
       candidates.push_back(collectCandidates(load, elementType));

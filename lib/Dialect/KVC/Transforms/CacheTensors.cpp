@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -214,6 +215,20 @@ void CacheTensors::findWriter(Cache &cache, CacheTensor &tensor, Elements &eleme
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
+
+DenseAttentionOp kvc::findReader(Value tensor) {
+  SmallVector<Value> values = {tensor};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (auto attention = dyn_cast<DenseAttentionOp>(user))
+        return attention;
+      // A size is no element.
+      if (!isa<tensor::DimOp>(user) && seen.insert(user).second)
+        llvm::append_range(values, user->getResults());
+    }
+  return {};
+}
 
 void kvc::eraseDeadOps(func::FuncOp function) {
   for (Block &block : function.getBody())

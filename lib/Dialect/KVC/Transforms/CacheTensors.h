@@ -101,6 +101,9 @@ private:
   void checkTypes(Cache &cache);
 };
 
+/// The attention that reads what is computed of a tensor, or null.
+DenseAttentionOp findReader(mlir::Value tensor);
+
 /// Erases what nothing uses and has no effect, last first.
 void eraseDeadOps(mlir::func::FuncOp function);
 

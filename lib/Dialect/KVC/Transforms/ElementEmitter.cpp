@@ -68,6 +68,12 @@ Value kvc::emitProduct(OpBuilder &b, Elements &elements, Operation *user, ArrayR
   IndexSpace &space = elements.getSpace();
   SizeEmitter sizes(b, elements, user);
 
+  // One of size 1 is in no index, and a loop has to be in one.
+  SmallVector<Expr> summed;
+  llvm::copy_if(sumDims, std::back_inserter(summed),
+                [&](Expr dim) { return space.getExtent(dim) != space.constant(1); });
+  sumDims = summed;
+
   // The dimensions as loops, in their order.
   SmallVector<Expr> loops(dims);
   llvm::append_range(loops, sumDims);

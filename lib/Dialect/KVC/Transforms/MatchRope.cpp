@@ -351,8 +351,8 @@ bool RopeMatcher::match(Value root) {
   SmallVector<Source> sources = collectSources(first->cos.x);
   SmallVector<Source> others = collectSources(first->sin.x);
   llvm::erase_if(sources, [&](const Source &source) {
-    return llvm::none_of(
-        others, [&](const Source &other) { return other.tensor == source.tensor; });
+    return llvm::none_of(others,
+                         [&](const Source &other) { return other.tensor == source.tensor; });
   });
   if (sources.empty())
     return fail("what is turned is no tensor of its shape and type");

@@ -185,6 +185,15 @@ static void keepBytes(ModuleOp module, const CacheGroup &group) {
     setWrittenBytes(module, former, group.name.getValue(), bytes);
 }
 
+/// Fails a cache whose rows no attention reads.
+static void failUnread(Cache &cache) {
+  for (const CacheTensor &tensor : cache.tensors)
+    if (DenseAttentionOp reader = findReader(tensor.full))
+      return cache.fail(reader.getLoc(),
+                        "attention reads what is computed of its rows, and not them");
+  cache.fail(cache.loc, "no attention of the module reads it");
+}
+
 static size_t countFailures(const CacheTensors &tensors) {
   return llvm::count_if(tensors.caches,
                         [](const auto &cache) { return cache.second.hasFailed(); });
@@ -227,7 +236,7 @@ void PageCachePass::runOnOperation() {
   nameGroups(groups, &getContext());
   for (auto &[name, cache] : tensors.caches)
     if (!cache.hasFailed() && cache.dims.empty())
-      cache.fail(cache.loc, "no attention of the module reads it");
+      failUnread(cache);
   for (auto &group : groups) {
     spreadFailure(*group);
     if (!group->members.front()->hasFailed())

@@ -318,8 +318,14 @@ void NeedsPlanner::need(Value value, Operation *user) {
     auto dim = dyn_cast<tensor::DimOp>(user);
     if (dim && replaceSize(dim, *cache))
       return;
-    cache->fail(user->getLoc(), dim ? "'tensor.dim' asks how many tokens it holds"
-                                    : "'" + user->getName().getStringRef() + "' uses it too");
+    StringRef name = user->getName().getStringRef();
+    if (dim)
+      cache->fail(user->getLoc(), "'tensor.dim' asks how many tokens it holds");
+    else if (user->getNumResults() == 1 && !isa<DenseAttentionOp>(user) &&
+             findReader(user->getResult(0)))
+      cache->fail(user->getLoc(), "attention reads what '" + name + "' computes of its rows");
+    else
+      cache->fail(user->getLoc(), "'" + name + "' uses it too");
     return;
   }
   if (Operation *op = value.getDefiningOp())

@@ -234,6 +234,35 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
     are if the columns that each query head multiplies by grow by at most a factor of
     `max-work`: a model's hidden state, of which keys and values are made, is wider than these.
 
+    What is cached does not change with it. `strategy` says how attention over the latent rows
+    is computed:
+
+    | strategy | before the attention | each pair of a new token and one that it sees |
+    | --- | --- | --- |
+    | `absorb` | new tokens: queries times weights; results after it | latent widths |
+    | `expand` | all tokens, past ones too: rows times weights, as the model says | widths of keys and values |
+    | `auto` | what takes less time | |
+
+    `auto` counts bytes and operations of a sequence as functions of its new tokens, its
+    tokens, and the pairs of both; the time is that of the bytes or of the operations,
+    whichever is longer, for a processor that does `operations-per-byte` operations while
+    memory gives a byte (295: 989.4 TFLOP/s and 3.35 TB/s, `h100_sxm` in bf16). A function that
+    takes any number of new tokens is taken to have `new-tokens`, and one that takes any past
+    `past-tokens`. Windows and masks but the causal one are not counted. Analysis remarks say
+    the counts of both, and what was taken.
+
+    Caches in pages are read by attention alone, so `expand` keeps them tensors; with `paged`,
+    which says that caches are to be paged, `auto` takes `absorb`.
+
+    A query x U becomes (x U) W with an absorbed weight W, and a result y V that is multiplied
+    by O next is (y V) O. `precompute` says where U W and V O are computed at compile time,
+    once, so that a call reads and multiplies one weight: `all` where both are constants,
+    with their elements in the module, and static in size; `auto` where moreover the product has
+    fewer bytes and takes fewer operations a new token than what it replaces (U itself counts
+    only if nothing else needs its product); `none` nowhere. For DeepSeek-V3 it does not: 128
+    heads of 1536 x 512 against as many of 128 x (1536 + 512). Weights that are arguments
+    would be multiplied in each call, so they are left alone. A remark has the numbers.
+
     Source: DeepSeek-V2 (arXiv:2405.04434).
 
     ```mlir
@@ -247,7 +276,18 @@ def AbsorbMLAPass : Pass<"kvc-absorb-mla", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"maxWork", "max-work", "double", "4.0",
-           "by how much the work of a key may grow, if it is not cached">
+           "by how much the work of a key may grow, if it is not cached">,
+    Option<"strategy", "strategy", "std::string", "\"absorb\"", "absorb, expand or auto">,
+    Option<"paged", "paged", "bool", "false",
+           "caches are to be paged: auto takes what reads their rows">,
+    Option<"newTokens", "new-tokens", "int64_t", "2048",
+           "auto: new tokens of a function that takes any number">,
+    Option<"pastTokens", "past-tokens", "int64_t", "4096",
+           "auto: tokens before them, if the function takes any number">,
+    Option<"operationsPerByte", "operations-per-byte", "double", "295.0",
+           "auto: operations that the processor does while memory gives a byte">,
+    Option<"precompute", "precompute", "std::string", "\"auto\"",
+           "products of constant weights computed at compile time: none, auto or all">
   ];
   let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
