@@ -67,6 +67,7 @@ class Compiler:
             If above 0, attention and caches are first found in a model's own
             code, and the caches kept in pages of that many tokens, 1 to 256:
             functions then take a `Pool.view()` and a `Batch` as last arguments.
+            What was found, and what was not and why, is in `Program.messages`.
         chip, ptx_version : optional
             GPU: architecture, and PTX version times ten.
         cpu, features : str, optional

@@ -156,7 +156,9 @@ class Function:
         Parameters
         ----------
         *args : array, DeviceArray, CacheView or Batch
-            The inputs, in the order of `self.args`.
+            The inputs, in the order of `self.args`. What is given as `out` must not overlap
+            those that are read after it is written: all of a function that has more than
+            one operation.
         out : array, DeviceArray or tuple, optional
             Where the results go: an array, or one per result, with None for
             those to be made.

@@ -99,6 +99,8 @@ def GuardHostCodePass : Pass<"kvc-guard-host-code", "::mlir::ModuleOp"> {
     for every such condition that types do not settle. Where a condition is on
     values rather than shapes, the operation itself is made harmless as well: an element
     outside reads as zero, a slice moves inside, a division by zero divides by one.
+    Refused: outputs of `linalg` whose elements are not those of the parallel loops, and
+    reductions that do not read what they have so far.
     Those assertions have the attribute `kvc.harmless`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -191,9 +193,10 @@ def ConvertHostCodeToKernelsPass
 def ExpandDeviceMathPass : Pass<"kvc-expand-device-math", "::mlir::gpu::GPUModuleOp"> {
   let summary = "compute functions without an instruction from arithmetic";
   let description = [{
-    Functions of f32 become upstream's polynomials. What is left and has no instruction is
-    refused: sine and cosine, whose polynomials are for small angles only (raise rotary
-    embeddings to `kvc.rope`, or compute tables outside), and functions of f64.
+    Functions of f32 become upstream's polynomials, where these are within a few units in the
+    last place for all numbers: exponentials, logarithms, `tanh`, `erf`, `asin`, `acos`. What is
+    left and has no instruction is refused: sine and cosine (raise rotary embeddings to
+    `kvc.rope`, or compute tables outside), powers but small whole ones, and functions of f64.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];

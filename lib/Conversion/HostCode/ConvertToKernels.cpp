@@ -294,7 +294,8 @@ LogicalResult ConvertHostCodeToKernelsPass::convert(func::FuncOp function,
     relaxSums(*generic);
     // What launches it has its name.
     std::string name = function.getName().str();
-    llvm::replace(name, '.', '_');
+    for (char &c : name) // PTX knows few
+      c = llvm::isAlnum(c) ? c : '_';
     OpBuilder b(function);
     auto type = b.getFunctionType(SmallVector<Type>(3, b.getIndexType()), {});
     auto stub = func::FuncOp::create(b, generic->getLoc(), name + "_0", type);

@@ -64,7 +64,7 @@ private:
   Value either(Value x, Value y) { return x ? b.createOrFold<arith::OrIOp>(x, y) : y; }
 
   // Operations.
-  void guardLinalg(linalg::LinalgOp op);
+  LogicalResult guardLinalg(linalg::LinalgOp op);
   std::pair<Value, Value> computeRange(AffineExpr expr, ArrayRef<Value> last);
   void guardCast(tensor::CastOp op);
   void guardSizes(ValueRange sizes);
@@ -149,7 +149,28 @@ std::pair<Value, Value> Guard::computeRange(AffineExpr expr, ArrayRef<Value> las
   }
 }
 
-void Guard::guardLinalg(linalg::LinalgOp linalgOp) {
+/// Upstream takes the shape of a result from the loops, and an output that no element of the
+/// body reads for overwritten.
+static LogicalResult checkOutputs(linalg::LinalgOp op) {
+  SmallVector<unsigned> parallel;
+  op.getParallelDims(parallel);
+  for (OpOperand &output : op.getDpsInitsMutable()) {
+    AffineMap map = op.getMatchingIndexingMap(&output);
+    bool isWhole = map.isProjectedPermutation() && map.getNumResults() == parallel.size() &&
+                   llvm::all_of(parallel, [&](unsigned loop) { return map.isFunctionOfDim(loop); });
+    if (!isWhole)
+      return op.emitOpError("expected outputs whose elements are those of the parallel loops, got "
+                            "the map ")
+             << AffineMapAttr::get(map);
+    if (op.getNumReductionLoops() > 0 && op.getMatchingBlockArgument(&output).use_empty())
+      return op.emitOpError("expected a reduction that reads what it has so far");
+  }
+  return success();
+}
+
+LogicalResult Guard::guardLinalg(linalg::LinalgOp linalgOp) {
+  if (failed(checkOutputs(linalgOp)))
+    return failure();
   SmallVector<Value> sizes;
   for (Range range : linalgOp.createLoopRanges(b, b.getLoc()))
     sizes.push_back(index(range.size));
@@ -176,6 +197,7 @@ void Guard::guardLinalg(linalg::LinalgOp linalgOp) {
   require(agree, "the sizes that the operands have in common to be equal");
   if (inside)
     require(either(isEmpty, inside), "all that is read and written to be inside the operands");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -415,7 +437,7 @@ void Guard::guardLoop(scf::ForOp loop) {
 
 LogicalResult Guard::guard() {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<linalg::LinalgOp>([&](auto op) { return guardLinalg(op), success(); })
+      .Case<linalg::LinalgOp>([&](auto op) { return guardLinalg(op); })
       .Case<tensor::CastOp>([&](auto op) { return guardCast(op), success(); })
       .Case<tensor::ExpandShapeOp>([&](auto op) { return guardExpand(op), success(); })
       .Case<tensor::CollapseShapeOp>([&](auto op) { return guardCollapse(op), success(); })

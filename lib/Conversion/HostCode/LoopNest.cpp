@@ -81,7 +81,7 @@ SmallVector<Value> LoopNest::emitReductions(ArrayRef<unsigned> loops, ValueRange
 void LoopNest::emitElements() {
   MutableArrayRef<OpOperand> outputs = op.getDpsInitsMutable();
   auto sums = llvm::map_to_vector(outputs, [&](OpOperand &output) -> Value {
-    // What nobody looks at need not have been written.
+    // What nobody looks at need not have been written: it is overwritten.
     if (op.getMatchingBlockArgument(&output).use_empty())
       return arith::ConstantOp::create(b, b.getZeroAttr(getElementTypeOrSelf(output.get())));
     return memref::LoadOp::create(b, map.lookupOrDefault(output.get()), subscripts(output));

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -151,6 +152,7 @@ void SimplifyHostCodePass::runOnOperation() {
   RewritePatternSet patterns(&getContext());
   patterns.add<ExpandGather, DecomposeSoftmax>(&getContext());
   populateLoopDimPatterns(patterns);
+  populateMathAlgebraicSimplificationPatterns(patterns); // squares that are spelled as powers
   if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
     return signalPassFailure();
   // Transposes and the like are computed element by element as well.

@@ -90,9 +90,11 @@ HostEntries::Shapes HostEntries::emitShapesOfTokens(Value tokens) {
   Shapes shapes;
   function.walk([&](Operation *op) {
     for (Value result : op->getResults())
-      if (auto type = dyn_cast<RankedTensorType>(result.getType()))
+      if (auto type = dyn_cast<RankedTensorType>(result.getType())) {
+        SmallVector<Value> &dims = shapes.dims[result];
         for (int64_t size : type.getShape())
-          shapes.dims[result].push_back(ShapedType::isDynamic(size) ? tokens : ints.i64(size));
+          dims.push_back(ShapedType::isDynamic(size) ? tokens : ints.i64(size));
+      }
   });
   return shapes;
 }
@@ -105,8 +107,9 @@ HostEntries::emitShapes(function_ref<Value(BlockArgument)> structureOf) {
     if (!type)
       continue;
     Value structure = structureOf(arg);
+    SmallVector<Value> &dims = shapes.dims[arg]; // of rank 0 as well
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      shapes.dims[arg].push_back(
+      dims.push_back(
           type.isDynamicDim(dim)
               ? abi.loadI64(structure, offsetof(kvc_tensor_t, shape) + dim * sizeof(int64_t))
               : ints.i64(type.getDimSize(dim)));
@@ -148,8 +151,9 @@ HostEntries::emitShapes(function_ref<Value(BlockArgument)> structureOf) {
       auto rows = llvm::find_if(op.getOperands(), [](Value operand) {
         return isa<RankedTensorType>(operand.getType());
       });
+      SmallVector<Value> &dims = shapes.dims[result];
       for (int64_t dim = 0; dim < type.getRank(); ++dim)
-        shapes.dims[result].push_back(dim == 0 && type.isDynamicDim(0)
+        dims.push_back(dim == 0 && type.isDynamicDim(0)
                                           ? shapes.dims.at(*rows).front()
                                           : ints.i64(type.getDimSize(dim)));
     }

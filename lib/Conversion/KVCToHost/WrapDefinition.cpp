@@ -295,6 +295,12 @@ struct WrapDefinitionPass final : kvc::impl::WrapDefinitionPassBase<WrapDefiniti
 };
 } // namespace
 
+/// Functions of libraries that loops are compiled to calls of.
+static bool isOfLibrary(StringRef name) {
+  return llvm::is_contained({"aligned_alloc", "free", "malloc", "memcpy", "memmove", "memset"},
+                            name);
+}
+
 void WrapDefinitionPass::runOnOperation() {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);
@@ -302,6 +308,11 @@ void WrapDefinitionPass::runOnOperation() {
   for (auto function : llvm::make_early_inc_range(module.getOps<LLVM::LLVMFuncOp>())) {
     if (!function->hasAttrOfType<TypeAttr>(kFunctionTypeAttr))
       continue;
+    if (isOfLibrary(function.getName())) {
+      function.emitOpError("expected a name that is not one of the C library, which the "
+                           "definition calls");
+      return signalPassFailure();
+    }
     Definition definition;
     if (failed(find(function, symbols, definition)))
       return signalPassFailure();

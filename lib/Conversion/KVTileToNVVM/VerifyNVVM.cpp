@@ -41,6 +41,7 @@ static bool isKnownIntrinsic(StringRef name) {
       "llvm.nvvm.ex2.approx.ftz.v2bf16",
       "llvm.nvvm.lg2.approx.ftz.f",
       "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+      "llvm.roundeven",
       "llvm.sqrt",
   };
   return known.contains(name);
