@@ -152,12 +152,22 @@ std::pair<Value, Value> Guard::computeRange(AffineExpr expr, ArrayRef<Value> las
 /// Upstream takes the shape of a result from the loops, and an output that no element of the
 /// body reads for overwritten.
 static LogicalResult checkOutputs(linalg::LinalgOp op) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   SmallVector<unsigned> parallel;
   op.getParallelDims(parallel);
   for (OpOperand &output : op.getDpsInitsMutable()) {
     AffineMap map = op.getMatchingIndexingMap(&output);
-    bool isWhole = map.isProjectedPermutation() && map.getNumResults() == parallel.size() &&
-                   llvm::all_of(parallel, [&](unsigned loop) { return map.isFunctionOfDim(loop); });
+    llvm::SmallBitVector named(op.getNumLoops());
+    bool isWhole = true;
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      bool isOne = cast<ShapedType>(output.get().getType()).getDimSize(dim) == 1;
+      isWhole &= loop ? !named.test(loop.getPosition()) : isOne;
+      if (loop)
+        named.set(loop.getPosition());
+    }
+    for (unsigned loop : parallel)
+      isWhole &= named.test(loop) || sizes[loop] == 1;
     if (!isWhole)
       return op.emitOpError("expected outputs whose elements are those of the parallel loops, got "
                             "the map ")
