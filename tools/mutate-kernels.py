@@ -44,6 +44,13 @@ RUNS = (
     ("1,37,256", "1,20,70", "copies=lazy"),
     ("131,9,64,70,5,33", "70,9,1,64,5,2", "copies=lazy,processors=1"),
     ("2500,64,129", "9,64,1", "copies=random,seed=5"),
+    # Narrow heads have larger tiles, and more blocks that run at once.
+    ("700,900,1300,2500,640", "1", "copies=lazy,processors=1"),
+    (
+        ",".join(str(40 + 37 * i % 131) for i in range(60)),
+        ",".join(str(2 + 7 * i % 38) for i in range(60)),
+        "copies=lazy,processors=1",
+    ),
 )
 
 
