@@ -24,7 +24,7 @@ extern "C" {
 #define KVC_ABI_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 
-#define KVC_ABI_VERSION 3u
+#define KVC_ABI_VERSION 4u
 #define KVC_MAX_RANK 6       /**< Largest rank of a tensor argument. */
 #define KVC_MAX_COMPONENTS 8 /**< Largest number of components of a cache. */
 #define KVC_MAX_NAME 16      /**< Bytes of a component name, NUL included. */
@@ -56,7 +56,8 @@ enum {
   KVC_DTYPE_F8E4M3FN = 4,
   KVC_DTYPE_F8E5M2 = 5,
   KVC_DTYPE_I8 = 6,
-  KVC_DTYPE_I4 = 7,
+  KVC_DTYPE_I4X2 = 7, /**< Two 4-bit integers in a byte, the first in its low
+                           half: what shapes and strides count is pairs. */
   KVC_DTYPE_I32 = 8,
   KVC_DTYPE_I64 = 9,
   KVC_DTYPE_F64 = 10,
@@ -71,26 +72,45 @@ enum {
  *    token * token_stride + head * head_stride + w; P >= 1. Covers NHD and HND.
  *  - PACKED_KEY: head * head_stride, then [P/16][W/p][16 tokens][p].
  *  - PACKED_VALUE: head * head_stride, then [P/p][W][p tokens].
+ *  - STATIC: one [H][W] for all pages, at head * head_stride + w; page_stride
+ *    and token_stride are 0.
+ *  Packed bytes (f8, i8) have words of 4 and W a multiple of 4:
+ *  - PACKED_KEY: [P/16][W/4][4][2][4][2]: of token t in 16 and w in 4, at
+ *    t / 4, w / 2, t % 4, w % 2.
+ *  - PACKED_VALUE: [P/4][W/4][2][4][2]: of token t in 4 and w in 4, at t / 2, w,
+ *    t % 2.
+ *  Packed i4x2, of 2 W elements, likewise with W a multiple of 4:
+ *  - PACKED_KEY: [P/16][W/4][16 tokens] words of 8 elements, from the lowest bits
+ *    up 0, 2, 4, 6, 1, 3, 5, 7.
+ *  - PACKED_VALUE: [P/4][W/4][4] words of 4 tokens, a byte each in the order 0, 2,
+ *    1, 3; word l has element l of 8 in the low halves and l + 4 in the high.
  *  The packed layouts need P to be a multiple of 16, PACKED_KEY also W to be a
  *  multiple of p. They take as many bytes as ROW_MAJOR. */
 typedef int32_t kvc_layout_t;
 enum {
   KVC_LAYOUT_ROW_MAJOR = 0,
   KVC_LAYOUT_PACKED_KEY = 1,
-  KVC_LAYOUT_PACKED_VALUE = 2
+  KVC_LAYOUT_PACKED_VALUE = 2,
+  KVC_LAYOUT_STATIC = 3
 };
 
 /*===--- Cache types ------------------------------------------------------===*/
 
-/** One named component of a cache type: `name: heads x width x dtype`. */
+/** One named component of a cache type: `name: heads x width x dtype`. Scales
+ *  and zero points of a quantised component are components of their own, which
+ *  follow it: `<name>.scale` and `<name>.zero`, one element for each that shares
+ *  a scale along the width; static ones have one head if they are per tensor. */
 typedef struct kvc_component_type {
   char name[KVC_MAX_NAME]; /**< NUL-terminated, the rest zero. */
   int32_t heads;           /**< KV heads, >= 1. */
   int32_t width;           /**< Elements per head and token, >= 1. */
   kvc_dtype_t dtype;
   kvc_layout_t layout;
+  float scale; /**< What the code 1 stands for, of quantised elements with such
+                    a constant; else 0. */
+  int32_t reserved; /**< 0 */
 } kvc_component_type_t;
-KVC_ABI_ASSERT(sizeof(kvc_component_type_t) == 32, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_component_type_t) == 40, "part of the ABI");
 
 /** `!kvc.cache<page = page_size, ...>`. */
 typedef struct kvc_cache_type {
@@ -98,7 +118,7 @@ typedef struct kvc_cache_type {
   int32_t num_components;
   kvc_component_type_t components[KVC_MAX_COMPONENTS]; /**< Unused ones zero. */
 } kvc_cache_type_t;
-KVC_ABI_ASSERT(sizeof(kvc_cache_type_t) == 264, "part of the ABI");
+KVC_ABI_ASSERT(sizeof(kvc_cache_type_t) == 328, "part of the ABI");
 
 /** 64-bit fingerprint of a cache type: FNV-1a over the bytes of the structure
  *  with unused components and name bytes zero. */
@@ -128,7 +148,7 @@ typedef struct kvc_component_view {
   void *data;
   int64_t page_stride;
   int64_t head_stride;
-  int64_t token_stride; /**< Row-major layouts only. */
+  int64_t token_stride; /**< Row-major layouts only, else 0. */
 } kvc_component_view_t;
 KVC_ABI_ASSERT(sizeof(kvc_component_view_t) == 32, "part of the ABI");
 

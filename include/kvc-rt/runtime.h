@@ -50,7 +50,7 @@ KVC_RT_API const char *kvc_last_message(void);
 /** Name of a status, such as "invalid argument"; never null. */
 KVC_RT_API const char *kvc_status_name(kvc_status_t status);
 
-/** Bytes of one element; 0 for i4 and unknown numbers. */
+/** Bytes of one element (of i4x2: of a pair); 0 for unknown numbers. */
 KVC_RT_API int32_t kvc_dtype_size(kvc_dtype_t dtype);
 /** Name of an element type as MLIR spells it ("bf16"), "?" if unknown. */
 KVC_RT_API const char *kvc_dtype_name(kvc_dtype_t dtype);
@@ -204,8 +204,9 @@ typedef struct kvc_pool_options {
 } kvc_pool_options_t;
 KVC_ABI_ASSERT(sizeof(kvc_pool_options_t) == 40, "part of the ABI");
 
-/** Creates a pool of pages for a cache of type `type` with elements of f32, f16
- *  or bf16. Memory is reserved
+/** Creates a pool of pages for a cache of type `type` with elements of f32, f16,
+ *  bf16, f8, i8 or i4x2. Static components are once in each layer, and NaN (bytes
+ *  0xFF) until they are written through a view. Memory is reserved
  *  lazily: a page that was never handed out costs none, unless debug fill is
  *  on. Page n of a layer is contiguous: component by component in the order
  *  of the type, each [heads][page_size][width] (row-major: HND), or the packed

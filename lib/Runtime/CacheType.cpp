@@ -9,6 +9,7 @@
 #include "CacheType.h"
 #include "Status.h"
 
+#include <cfloat>
 #include <cstring>
 #include <initializer_list>
 
@@ -46,6 +47,21 @@ static kvc_status_t checkName(const kvc_cache_type_t &type, int32_t index) {
   return KVC_STATUS_OK;
 }
 
+/// Elements along the width that a packed layout keeps together.
+static int32_t getPackedWidth(const kvc_component_type_t &component) {
+  switch (component.dtype) {
+  case KVC_DTYPE_F8E4M3FN:
+  case KVC_DTYPE_F8E5M2:
+  case KVC_DTYPE_I8:
+  case KVC_DTYPE_I4X2:
+    return 4;
+  case KVC_DTYPE_BF16:
+    return component.layout == KVC_LAYOUT_PACKED_KEY ? 2 : 1;
+  default:
+    return 1;
+  }
+}
+
 static kvc_status_t checkPackedLayout(const kvc_cache_type_t &type,
                                       const kvc_component_type_t &component) {
   if (type.page_size % 16 != 0)
@@ -53,12 +69,12 @@ static kvc_status_t checkPackedLayout(const kvc_cache_type_t &type,
                 "component '%s': expected a page size that is a multiple of "
                 "16 for a packed layout, got %d",
                 component.name, type.page_size);
-  if (component.layout == KVC_LAYOUT_PACKED_KEY &&
-      component.dtype == KVC_DTYPE_BF16 && component.width % 2 != 0)
+  if (component.width % getPackedWidth(component) != 0)
     return fail(KVC_STATUS_INVALID_ARGUMENT,
-                "component '%s': expected an even width for packed bf16 keys, "
-                "got %d",
-                component.name, component.width);
+                "component '%s': expected a width that is a multiple of %d for "
+                "a packed layout of %s, got %d",
+                component.name, getPackedWidth(component),
+                kvc_dtype_name(component.dtype), component.width);
   return KVC_STATUS_OK;
 }
 
@@ -79,8 +95,16 @@ static kvc_status_t checkComponent(const kvc_cache_type_t &type,
                 "component '%s': expected an element type from %d to %d, got "
                 "%d",
                 component.name, KVC_DTYPE_F32, KVC_DTYPE_I64, component.dtype);
+  if (!(component.scale >= 0) || component.scale > FLT_MAX ||
+      component.reserved != 0)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "component '%s': expected a constant scale that is finite and "
+                "at least 0, and then 0, got %g and %d",
+                component.name, static_cast<double>(component.scale),
+                component.reserved);
   switch (component.layout) {
   case KVC_LAYOUT_ROW_MAJOR:
+  case KVC_LAYOUT_STATIC:
     return KVC_STATUS_OK;
   case KVC_LAYOUT_PACKED_KEY:
   case KVC_LAYOUT_PACKED_VALUE:
@@ -88,7 +112,7 @@ static kvc_status_t checkComponent(const kvc_cache_type_t &type,
   default:
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "component '%s': expected a layout from %d to %d, got %d",
-                component.name, KVC_LAYOUT_ROW_MAJOR, KVC_LAYOUT_PACKED_VALUE,
+                component.name, KVC_LAYOUT_ROW_MAJOR, KVC_LAYOUT_STATIC,
                 component.layout);
   }
 }
@@ -111,12 +135,14 @@ kvc_status_t kvc::rt::checkCacheType(const kvc_cache_type_t &type) {
   return KVC_STATUS_OK;
 }
 
-/// Multiplies and rounds up to a multiple of 64; false on overflow.
+/// Bytes of a component in a page, or of a static one, rounded up to a multiple
+/// of 64; false on overflow.
 static bool componentBytes(const kvc_cache_type_t &type,
                            const kvc_component_type_t &component,
                            uint64_t &bytes) {
+  int32_t tokens = component.layout == KVC_LAYOUT_STATIC ? 1 : type.page_size;
   bytes = static_cast<uint64_t>(kvc_dtype_size(component.dtype));
-  for (int32_t factor : {component.heads, type.page_size, component.width})
+  for (int32_t factor : {component.heads, tokens, component.width})
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(factor), &bytes))
       return false;
   if (__builtin_add_overflow(bytes, 63, &bytes))
@@ -125,22 +151,28 @@ static bool componentBytes(const kvc_cache_type_t &type,
   return true;
 }
 
+static bool isPoolElement(kvc_dtype_t dtype) {
+  return dtype >= KVC_DTYPE_F32 && dtype <= KVC_DTYPE_I4X2;
+}
+
 kvc_status_t kvc::rt::computePageLayout(const kvc_cache_type_t &type,
                                         PageLayout &layout) {
   layout = {};
   for (int32_t i = 0; i < type.num_components; ++i) {
     const kvc_component_type_t &component = type.components[i];
-    if (component.dtype != KVC_DTYPE_F32 && component.dtype != KVC_DTYPE_F16 &&
-        component.dtype != KVC_DTYPE_BF16)
+    if (!isPoolElement(component.dtype))
       return fail(KVC_STATUS_UNSUPPORTED,
-                  "component '%s': expected elements of f32, f16 or bf16, got "
-                  "%s",
+                  "component '%s': expected elements of f32, f16, bf16, f8, i8 "
+                  "or i4x2, got %s",
                   component.name, kvc_dtype_name(component.dtype));
     uint64_t bytes;
-    layout.offsetBytes[i] = layout.pageBytes;
+    uint64_t &total = component.layout == KVC_LAYOUT_STATIC
+                          ? layout.staticBytes
+                          : layout.pageBytes;
+    layout.offsetBytes[i] = total;
     if (!componentBytes(type, component, bytes) ||
-        __builtin_add_overflow(layout.pageBytes, bytes, &layout.pageBytes) ||
-        layout.pageBytes > static_cast<uint64_t>(INT64_MAX))
+        __builtin_add_overflow(total, bytes, &total) ||
+        total > static_cast<uint64_t>(INT64_MAX))
       return fail(KVC_STATUS_INVALID_ARGUMENT,
                   "component '%s': expected a page of fewer than 2^63 bytes, "
                   "got %d heads x %d tokens x width %d",

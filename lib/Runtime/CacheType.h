@@ -14,9 +14,10 @@
 
 namespace kvc::rt {
 
-/// Where things lie in one page of a pool.
+/// Where things lie in one page of a pool, and in front of a layer's pages.
 struct PageLayout {
-  uint64_t pageBytes;                       ///< A multiple of 64.
+  uint64_t pageBytes;   ///< A multiple of 64.
+  uint64_t staticBytes; ///< Of static components, once a layer, likewise.
   uint64_t offsetBytes[KVC_MAX_COMPONENTS]; ///< Of each component, likewise.
 };
 

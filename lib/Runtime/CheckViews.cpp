@@ -68,7 +68,7 @@ static bool hasDistinctElements(const Dimension *dims, int rank) {
   return true;
 }
 
-/// i4 has no size in bytes; for bounds and alignment it counts as one.
+/// For bounds and alignment what has no size counts as one byte.
 static int64_t getElementSize(kvc_dtype_t dtype) {
   return std::max(kvc_dtype_size(dtype), 1);
 }
@@ -208,12 +208,19 @@ static kvc_status_t checkComponentView(const ArgContext &context,
                                        int64_t numPages, uint32_t alignment) {
   // The stretch without strides is a row, or the packed image of a head.
   bool isRowMajor = component.layout == KVC_LAYOUT_ROW_MAJOR;
-  int64_t tokens = isRowMajor ? 1 : type.page_size;
+  bool isStatic = component.layout == KVC_LAYOUT_STATIC;
+  if (isStatic && (view.page_stride != 0 || view.token_stride != 0))
+    return context.fail(KVC_STATUS_INVALID_ARGUMENT,
+                        "component '%s': expected page and token strides of 0 "
+                        "of what is static, got %lld and %lld",
+                        component.name, Long{view.page_stride},
+                        Long{view.token_stride});
+  int64_t tokens = isRowMajor || isStatic ? 1 : type.page_size;
   Dimension dims[] = {
       {tokens * component.width, 1},
       {isRowMajor ? type.page_size : 1, view.token_stride},
       {component.heads, view.head_stride},
-      {numPages, view.page_stride},
+      {isStatic ? 1 : numPages, view.page_stride},
   };
   static const char *const names[] = {"", "token", "head", "page"};
   for (int i = 1; i < 4; ++i)

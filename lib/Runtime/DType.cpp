@@ -15,6 +15,7 @@ int32_t kvc_dtype_size(kvc_dtype_t dtype) {
   case KVC_DTYPE_F8E4M3FN:
   case KVC_DTYPE_F8E5M2:
   case KVC_DTYPE_I8:
+  case KVC_DTYPE_I4X2:
   case KVC_DTYPE_I1:
     return 1;
   case KVC_DTYPE_F16:
@@ -45,8 +46,8 @@ const char *kvc_dtype_name(kvc_dtype_t dtype) {
     return "f8E5M2";
   case KVC_DTYPE_I8:
     return "i8";
-  case KVC_DTYPE_I4:
-    return "i4";
+  case KVC_DTYPE_I4X2:
+    return "i4x2";
   case KVC_DTYPE_I32:
     return "i32";
   case KVC_DTYPE_I64:

@@ -4,7 +4,8 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The memory of a pool is [layer][page][component], one piece for all layers.
+// The memory of a pool is [layer], each static components and then [page][component],
+// one piece for all layers.
 //===----------------------------------------------------------------------===//
 #include "Pool.h"
 
@@ -56,22 +57,35 @@ kvc_status_t Pool::takeMemory(uint64_t bytes) {
     KVC_RETURN_IF_FAILED(device->takeBlock(bytes, block));
     memory = static_cast<char *>(block.get());
     return debugFill ? device->fill(block.data, 0xff, bytes)
-                     : kvc_status_t{KVC_STATUS_OK};
+                     : fillStatic();
   }
   // With debug fill all of it is touched at once: let the system say no now
   // rather than kill the process later.
   if (!mapping.map(bytes, /*lazy=*/!debugFill))
     return KVC_STATUS_OUT_OF_MEMORY;
   memory = mapping.data();
-  if (debugFill)
-    std::memset(memory, 0xff, bytes);
+  if (!debugFill)
+    return fillStatic();
+  std::memset(memory, 0xff, bytes);
   return KVC_STATUS_OK;
+}
+
+/// Sets static components to NaN: those that nobody sets show in the result.
+kvc_status_t Pool::fillStatic() {
+  return layout.staticBytes == 0 ? kvc_status_t{KVC_STATUS_OK}
+                                 : fillInLayers(0, layout.staticBytes);
+}
+
+uint64_t Pool::getLayerBytes() const {
+  return layout.staticBytes +
+         static_cast<uint64_t>(numPages) * layout.pageBytes;
 }
 
 kvc_status_t Pool::map() {
   uint64_t bytes;
   if (__builtin_mul_overflow(layout.pageBytes, static_cast<uint64_t>(numPages),
                              &bytes) ||
+      __builtin_add_overflow(bytes, layout.staticBytes, &bytes) ||
       __builtin_mul_overflow(bytes, static_cast<uint64_t>(numLayers), &bytes) ||
       bytes > static_cast<uint64_t>(INT64_MAX))
     return fail(KVC_STATUS_INVALID_ARGUMENT,
@@ -88,17 +102,23 @@ kvc_status_t Pool::map() {
   return status;
 }
 
-/// Overwrites a page of every layer with NaN.
-kvc_status_t Pool::fillPage(int32_t page) {
-  uint64_t layerBytes = static_cast<uint64_t>(numPages) * layout.pageBytes;
-  uint64_t offset = static_cast<uint64_t>(page) * layout.pageBytes;
+/// Overwrites `bytes` at `offset` of every layer with NaN.
+kvc_status_t Pool::fillInLayers(uint64_t offset, uint64_t bytes) {
   if (device)
-    return device->fill(block.data + offset, 0xff, layout.pageBytes, layerBytes,
+    return device->fill(block.data + offset, 0xff, bytes, getLayerBytes(),
                         numLayers);
   for (int32_t layer = 0; layer < numLayers; ++layer)
-    std::memset(memory + static_cast<uint64_t>(layer) * layerBytes + offset,
-                0xff, layout.pageBytes);
+    std::memset(memory + static_cast<uint64_t>(layer) * getLayerBytes() +
+                    offset,
+                0xff, bytes);
   return KVC_STATUS_OK;
+}
+
+/// Overwrites a page of every layer with NaN.
+kvc_status_t Pool::fillPage(int32_t page) {
+  return fillInLayers(layout.staticBytes +
+                          static_cast<uint64_t>(page) * layout.pageBytes,
+                      layout.pageBytes);
 }
 
 kvc_status_t Pool::getView(int32_t layer, kvc_cache_view_t &view) const {
@@ -110,12 +130,16 @@ kvc_status_t Pool::getView(int32_t layer, kvc_cache_view_t &view) const {
   view.num_components = static_cast<uint32_t>(type.num_components);
   view.fingerprint = kvc_cache_type_fingerprint(&type);
   view.num_pages = numPages;
-  char *base =
-      memory + static_cast<uint64_t>(layer) * numPages * layout.pageBytes;
+  char *base = memory + static_cast<uint64_t>(layer) * getLayerBytes();
   for (int32_t i = 0; i < type.num_components; ++i) {
     const kvc_component_type_t &component = type.components[i];
     kvc_component_view_t &out = view.components[i];
-    out.data = base + layout.offsetBytes[i];
+    if (component.layout == KVC_LAYOUT_STATIC) {
+      out.data = base + layout.offsetBytes[i];
+      out.head_stride = component.width;
+      continue;
+    }
+    out.data = base + layout.staticBytes + layout.offsetBytes[i];
     out.page_stride = static_cast<int64_t>(layout.pageBytes) /
                       kvc_dtype_size(component.dtype);
     out.head_stride = static_cast<int64_t>(type.page_size) * component.width;

@@ -96,6 +96,9 @@ private:
 
   kvc_status_t takeMemory(uint64_t bytes);
   Sequence *findMutable(kvc_sequence_t handle);
+  uint64_t getLayerBytes() const;
+  kvc_status_t fillInLayers(uint64_t offset, uint64_t bytes);
+  kvc_status_t fillStatic();
   kvc_status_t fillPage(int32_t page);
   kvc_status_t givePages(const std::vector<int32_t> &pages);
   kvc_status_t freeRetired(int32_t wanted, bool wait);
@@ -107,7 +110,7 @@ private:
   const uint64_t identity; ///< High bits of the handles of its sequences.
   Mapping mapping;         ///< Of the host,
   Block block;             ///< or of the device.
-  char *memory = nullptr;  ///< Of either: [layer][page][component]
+  char *memory = nullptr;  ///< Of either: [layer](static, [page][component])
   FreeList freePages;
   std::deque<RetiredPages> retired; ///< Oldest first; empty on the host.
   int32_t numRetired = 0;           ///< Pages in there.

@@ -115,9 +115,10 @@ inline int64_t getExtent(const CacheView &cache, uint32_t index,
   if (numPages == 0)
     return 0;
   bool isRowMajor = type.layout == KVC_LAYOUT_ROW_MAJOR;
+  bool isStatic = type.layout == KVC_LAYOUT_STATIC;
   int64_t image =
       isRowMajor ? (cache.type.page_size - 1) * view.token_stride + type.width
-                 : int64_t{cache.type.page_size} * type.width;
+                 : int64_t{isStatic ? 1 : cache.type.page_size} * type.width;
   return (numPages - 1) * view.page_stride +
          (type.heads - 1) * view.head_stride + image;
 }

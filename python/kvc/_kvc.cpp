@@ -173,9 +173,9 @@ static void downloadMemory(const DeviceMemory &memory, uint64_t offset,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Name, heads, width, element type, layout.
+/// Name, heads, width, element type, layout, constant scale.
 using ComponentTuple =
-    std::tuple<std::string, int32_t, int32_t, kvc_dtype_t, kvc_layout_t>;
+    std::tuple<std::string, int32_t, int32_t, kvc_dtype_t, kvc_layout_t, float>;
 } // namespace
 
 static CacheType makeCacheType(int32_t pageSize,
@@ -187,7 +187,7 @@ static CacheType makeCacheType(int32_t pageSize,
   result.type.page_size = pageSize;
   result.type.num_components = static_cast<int32_t>(components.size());
   for (size_t i = 0; i < components.size(); ++i) {
-    const auto &[name, heads, width, dtype, layout] = components[i];
+    const auto &[name, heads, width, dtype, layout, scale] = components[i];
     if (name.size() >= KVC_MAX_NAME || name.find('\0') != std::string::npos)
       throwInvalid("expected a component name of at most " +
                    std::to_string(KVC_MAX_NAME - 1) + " characters, got '" +
@@ -198,6 +198,7 @@ static CacheType makeCacheType(int32_t pageSize,
     component.width = width;
     component.dtype = dtype;
     component.layout = layout;
+    component.scale = scale;
   }
   return result;
 }
@@ -206,13 +207,13 @@ static std::vector<ComponentTuple> getComponents(const CacheType &type) {
   std::vector<ComponentTuple> result;
   for (int32_t i = 0; i < type.type.num_components; ++i) {
     const kvc_component_type_t &c = type.type.components[i];
-    result.emplace_back(c.name, c.heads, c.width, c.dtype, c.layout);
+    result.emplace_back(c.name, c.heads, c.width, c.dtype, c.layout, c.scale);
   }
   return result;
 }
 
-/// Makes a view over one array a component: [pages, page, heads, width], or
-/// [pages, heads, image] for the packed layouts.
+/// Makes a view over one array a component: [pages, page, heads, width],
+/// [pages, heads, image] for the packed layouts, or [heads, width] if static.
 static CacheView makeCacheView(const CacheType &type, int64_t numPages,
                                const std::vector<nb::ndarray<>> &arrays) {
   CacheView result = {};
@@ -226,10 +227,14 @@ static CacheView makeCacheView(const CacheType &type, int64_t numPages,
     kvc_component_view_t &component = result.view.components[i];
     bool isRowMajor = type.type.components[i].layout == KVC_LAYOUT_ROW_MAJOR;
     component.data = array.data();
+    result.arrays.push_back(array);
+    if (type.type.components[i].layout == KVC_LAYOUT_STATIC) {
+      component.head_stride = array.stride(0);
+      continue;
+    }
     component.page_stride = array.stride(0);
     component.head_stride = array.stride(isRowMajor ? 2 : 1);
     component.token_stride = isRowMajor ? array.stride(1) : 0;
-    result.arrays.push_back(array);
   }
   return result;
 }
@@ -281,6 +286,11 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index,
   nb::dlpack::dtype dtype = {
       static_cast<uint8_t>(nb::dlpack::dtype_code::UInt),
       static_cast<uint8_t>(8 * kvc_dtype_size(type.dtype)), 1};
+  if (type.layout == KVC_LAYOUT_STATIC) {
+    size_t shape[] = {heads, width};
+    int64_t strides[] = {view.head_stride, 1};
+    return {view.data, 2, shape, owner, strides, dtype};
+  }
   if (type.layout == KVC_LAYOUT_ROW_MAJOR) {
     size_t shape[] = {pages, page, heads, width};
     int64_t strides[] = {view.page_stride, view.token_stride, view.head_stride, 1};

@@ -9,14 +9,17 @@ import numpy as np
 from . import _kvc, dtypes
 from .device import Device
 
-_LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2}
+_LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2, "static": 3}
 _LAYOUT_NAMES = {number: name for name, number in _LAYOUTS.items()}
 _PACKED_TOKENS = 16  # of a block of packed keys
 
 
 @dataclass(frozen=True)
 class Component:
-    """One component of a cache type: ``name: heads x width x dtype``.
+    """One array of a cache type: ``name: heads x width x dtype``.
+
+    The scales of a quantised component, and its zero points, are arrays of their own
+    that follow it: ``<name>.scale`` and ``<name>.zero``.
 
     Attributes
     ----------
@@ -25,11 +28,14 @@ class Component:
     heads : int
         KV heads.
     width : int
-        Elements per head and token.
+        Elements per head and token; of "i4x2" pairs of them.
     dtype : str
-        Element type as MLIR spells it: "f32", "f16", "bf16".
-    layout : {"row_major", "packed_key", "packed_value"}
+        Element type as MLIR spells it: "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i8";
+        "i4x2" is a byte with two integers of 4 bits.
+    layout : {"row_major", "packed_key", "packed_value", "static"}
         Order of the elements of a page; the formulas are in ``kvc-rt/abi.h``.
+    scale : float
+        What the code 1 stands for, if the type says so; else 0.
     """
 
     name: str
@@ -37,6 +43,7 @@ class Component:
     width: int
     dtype: str
     layout: str = "row_major"
+    scale: float = 0.0
 
     @property
     def pair(self) -> int:
@@ -61,7 +68,7 @@ class CacheType:
         self._type = _kvc.CacheType.make(
             page_size,
             [
-                (c.name, c.heads, c.width, dtypes.NUMBERS[c.dtype], _LAYOUTS[c.layout])
+                (c.name, c.heads, c.width, dtypes.NUMBERS[c.dtype], _LAYOUTS[c.layout], c.scale)
                 for c in self.components
             ],
         )
@@ -71,8 +78,8 @@ class CacheType:
         return cls(
             wrapped.page_size,
             [
-                Component(name, heads, width, dtypes.NAMES[dtype], _LAYOUT_NAMES[layout])
-                for name, heads, width, dtype, layout in wrapped.components
+                Component(name, heads, width, dtypes.NAMES[dtype], _LAYOUT_NAMES[layout], scale)
+                for name, heads, width, dtype, layout, scale in wrapped.components
             ],
         )
 
@@ -119,8 +126,9 @@ class CacheView:
     arrays : mapping of str to array
         For each component its memory, with strides of its own. Shape
         (pages, page_size, heads, width) with the last stride 1, or
-        (pages, heads, page_size * width) for the packed layouts: a view of
-        whatever the buffer is, such as ``hnd.transpose(0, 2, 1, 3)``.
+        (pages, heads, page_size * width) for the packed layouts, or (heads, width) for
+        what is static: a view of whatever the buffer is, such as
+        ``hnd.transpose(0, 2, 1, 3)``.
 
     Raises
     ------
@@ -136,7 +144,11 @@ class CacheView:
             self._check(cache_type.page_size, component, arrays[component.name])
             for component in cache_type.components
         ]
-        num_pages = min(array.shape[0] for array in memory)
+        num_pages = min(
+            array.shape[0]
+            for array, component in zip(memory, cache_type.components)
+            if component.layout != "static"
+        )
         self._view = _kvc.CacheView.make(cache_type._type, num_pages, memory)
         self.device: Union[Device, None] = None
 
@@ -157,11 +169,15 @@ class CacheView:
     @staticmethod
     def _check(page_size: int, component: Component, array: np.ndarray) -> np.ndarray:
         expected = (page_size, component.heads, component.width)
-        if component.layout != "row_major":
+        if component.layout == "static":
+            expected = (component.heads, component.width)
+        elif component.layout != "row_major":
             expected = (component.heads, page_size * component.width)
-        if array.shape[1:] != expected or array.strides[-1] != array.itemsize:
+        free = "" if component.layout == "static" else "pages, "
+        got = array.shape[1:] if free else array.shape
+        if got != expected or array.strides[-1] != array.itemsize:
             raise ValueError(
-                f"component '{component.name}': expected an array of shape (pages, "
+                f"component '{component.name}': expected an array of shape ({free}"
                 f"{', '.join(map(str, expected))}) with contiguous rows, got shape "
                 f"{array.shape} with strides of {array.strides} bytes"
             )

@@ -11,7 +11,7 @@ NUMBERS: dict[str, int] = {
     "f8E4M3FN": 4,
     "f8E5M2": 5,
     "i8": 6,
-    "i4": 7,
+    "i4x2": 7,
     "i32": 8,
     "i64": 9,
     "f64": 10,
@@ -26,6 +26,7 @@ _NUMPY: dict[str, np.dtype] = {
     "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
     "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
     "i8": np.dtype(np.int8),
+    "i4x2": np.dtype(np.uint8),
     "i32": np.dtype(np.int32),
     "i64": np.dtype(np.int64),
     "f64": np.dtype(np.float64),
@@ -40,7 +41,7 @@ def to_numpy(name: str) -> np.dtype:
     Raises
     ------
     TypeError
-        If NumPy has none, as for "i4".
+        If NumPy has none.
     """
     if name not in _NUMPY:
         raise TypeError(f"expected an element type of NumPy, got '{name}'")

@@ -1,7 +1,7 @@
 """The structures of kvc-rt/abi.h and kvc-rt/runtime.h, through ctypes."""
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_float, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 
 MAX_RANK, MAX_COMPONENTS, MAX_NAME = 6, 8, 16
 DYNAMIC = -(1 << 63)
@@ -16,6 +16,8 @@ class ComponentType(ctypes.Structure):
         ("width", c_int32),
         ("dtype", c_int32),
         ("layout", c_int32),
+        ("scale", c_float),
+        ("reserved", c_int32),
     ]
 
 

@@ -148,7 +148,9 @@ class CacheType:
     @property
     def components(self):
         chosen = self.structure.components[: self.structure.num_components]
-        return [(c.name.decode(), c.heads, c.width, c.dtype, c.layout) for c in chosen]
+        return [
+            (c.name.decode(), c.heads, c.width, c.dtype, c.layout, c.scale) for c in chosen
+        ]
 
 
 class CacheView:
@@ -164,7 +166,7 @@ class CacheView:
     def _pages(self, index, first):
         """Returns the address of a page, and its strides and shape in elements."""
         view, component = self.structure.components[index], self.pool.type.components[index]
-        _, heads, width, dtype, _ = component
+        heads, width, dtype = component[1:4]
         size = _element_bytes(dtype)
         shape = self.pool.type.page_size, heads, width
         strides = view.page_stride, view.token_stride, view.head_stride, 1

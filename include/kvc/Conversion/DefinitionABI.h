@@ -30,12 +30,12 @@ inline constexpr llvm::StringLiteral kFunctionTypeAttr = "kvc.function_type";
 /// - equal_rows = [array<i64: tensors>]: tensors with as many rows.
 inline constexpr llvm::StringLiteral kChecksAttr = "kvc.checks";
 
-/// Returns the memref that stands for one component of a cache argument:
-/// - row_major: [page][token][head][w], the strides of the cache;
-/// - packed_key: [page][head][token / 16][w / p][token % 16][w % p];
-/// - packed_value: [page][head][token / p][w][token % p],
-/// where p is getPackedPair(). Pages and heads may lie apart.
-mlir::MemRefType getComponentBuffer(CacheType cache, ComponentAttr component);
+/// Returns the memref that stands for one array of a cache argument, in the dimensions
+/// that `#kvc.component` gives its layout:
+/// - row_major: [page][token][head][w], the strides of the cache; of what is static the
+///   first two are 0;
+/// - packed: [page][head], then the image. Pages and heads may lie apart.
+mlir::MemRefType getArrayBuffer(CacheType cache, const CacheArray &array);
 
 /// The values that stand for a batch argument, in order. The pages of sequence
 /// i start at `pageStart[i]` of `pageIds`, or at `i * pageStride` if

@@ -7,33 +7,43 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Conversion/DefinitionABI.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 
 namespace kvc {
 
-MemRefType getComponentBuffer(CacheType cache, ComponentAttr component) {
+/// The dimensions of a packed image of one head.
+static SmallVector<int64_t> getImageShape(const CacheArray &array, int64_t page) {
+  int64_t width = array.width, keyBlocks = page / kPackedTokens;
+  bool isKey = array.layout == Layout::PackedKey;
+  if (array.element.isInteger(4)) // pairs of elements: words of 8 in 4 bytes
+    return isKey ? SmallVector<int64_t>{keyBlocks, width / 4, kPackedTokens, 4}
+                 : SmallVector<int64_t>{page / 4, width / 4, 4, 4};
+  if (isQuantized(array.element))
+    return isKey ? SmallVector<int64_t>{keyBlocks, width / 4, 4, 2, 4, 2}
+                 : SmallVector<int64_t>{page / 4, width / 4, 2, 4, 2};
+  int64_t pair = getPackedPair(array.element);
+  return isKey ? SmallVector<int64_t>{keyBlocks, width / pair, kPackedTokens, pair}
+               : SmallVector<int64_t>{page / pair, width, pair};
+}
+
+MemRefType getArrayBuffer(CacheType cache, const CacheArray &array) {
   constexpr int64_t any = ShapedType::kDynamic;
-  int64_t page = cache.getPageSize();
-  int64_t heads = component.getHeads(), width = component.getWidth();
-  int64_t pair = getPackedPair(component.getElementType());
   SmallVector<int64_t> shape, strides;
   int64_t offset = 0;
-  switch (component.getLayout()) {
-  case Layout::RowMajor:
-    shape = {any, page, heads, width};
+  if (array.layout == Layout::RowMajor) {
+    shape = {any, cache.getPageSize(), array.heads, array.width};
     strides = {any, any, any, 1};
     offset = any; // of the buffers of cache_from_buffers
-    break;
-  case Layout::PackedKey:
-    shape = {any, heads, page / kPackedTokens, width / pair, kPackedTokens, pair};
-    strides = {any, any, kPackedTokens * width, kPackedTokens * pair, pair, 1};
-    break;
-  case Layout::PackedValue:
-    shape = {any, heads, page / pair, width, pair};
-    strides = {any, any, width * pair, pair, 1};
-    break;
+  } else {
+    SmallVector<int64_t> image = getImageShape(array, cache.getPageSize());
+    shape = {any, array.heads};
+    llvm::append_range(shape, image);
+    strides = {any, any};
+    llvm::append_range(strides, computeSuffixProduct(image));
   }
-  return MemRefType::get(shape, component.getElementType(),
+  return MemRefType::get(shape, array.getMemoryElement(),
                          StridedLayoutAttr::get(cache.getContext(), offset, strides));
 }
 
@@ -62,7 +72,7 @@ unsigned getFirstValue(TypeRange types, unsigned index) {
   unsigned first = 0;
   for (Type type : types.take_front(index)) {
     auto cache = dyn_cast<CacheType>(type);
-    first += cache                  ? cache.getComponents().size()
+    first += cache                  ? cache.getArrays().size()
              : isa<BatchType>(type) ? BatchArrays::getTypes(type.getContext()).size()
                                     : 1;
   }

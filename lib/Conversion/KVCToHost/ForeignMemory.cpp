@@ -45,7 +45,7 @@ void HostEntries::emitCacheFromBuffers(CacheFromBuffersOp op) {
   abi.store(ints.i64(kvc_cache_type_fingerprint(&abiType)), view,
             offsetof(kvc_cache_view_t, fingerprint));
   Value numPages;
-  for (auto [i, component] : llvm::enumerate(type.getComponents())) {
+  for (auto [i, array] : llvm::enumerate(type.getArrays())) {
     Value buffer = values.lookup(op.getBuffers()[op.getFused() ? 0 : i]);
     auto stride = [&](int64_t dim) {
       return abi.loadI64(buffer, offsetof(kvc_tensor_t, strides) + dim * 8);
@@ -53,12 +53,19 @@ void HostEntries::emitCacheFromBuffers(CacheFromBuffersOp op) {
     Value data = tensorData(buffer);
     int64_t first = 1; // the dimension after pages, or pages and components
     if (op.getFused()) {
-      data = ints.offset(data, ints.mul(stride(1), i * getByteWidth(component.getElementType())));
+      data = ints.offset(data, ints.mul(stride(1), i * getByteWidth(array.getMemoryElement())));
       first = 2;
     }
     bool nhd = op.getOrder() == BufferOrder::NHD;
     int64_t field = offsetof(kvc_cache_view_t, components) + i * sizeof(kvc_component_view_t);
     abi.store(data, view, field + offsetof(kvc_component_view_t, data));
+    if (array.isStatic) { // [heads][groups]
+      for (int64_t none : {offsetof(kvc_component_view_t, page_stride),
+                           offsetof(kvc_component_view_t, token_stride)})
+        abi.store(ints.i64(0), view, field + none);
+      abi.store(stride(0), view, field + offsetof(kvc_component_view_t, head_stride));
+      continue;
+    }
     abi.store(stride(0), view, field + offsetof(kvc_component_view_t, page_stride));
     abi.store(stride(first + (nhd ? 1 : 0)), view,
               field + offsetof(kvc_component_view_t, head_stride));

@@ -144,7 +144,7 @@ kvc_dtype_t getABIDtype(Type elementType) {
         case 1:
           return KVC_DTYPE_I1;
         case 4:
-          return KVC_DTYPE_I4;
+          return KVC_DTYPE_I4X2;
         case 8:
           return KVC_DTYPE_I8;
         case 32:
@@ -173,13 +173,15 @@ static kvc_layout_t getABILayout(Layout layout) {
 kvc_cache_type_t getABICacheType(CacheType type) {
   kvc_cache_type_t result = {};
   result.page_size = type.getPageSize();
-  result.num_components = type.getComponents().size();
-  for (auto [component, out] : llvm::zip(type.getComponents(), result.components)) {
-    llvm::copy(component.getName().getValue(), out.name);
-    out.heads = component.getHeads();
-    out.width = component.getWidth();
-    out.dtype = getABIDtype(component.getElementType());
-    out.layout = getABILayout(component.getLayout());
+  SmallVector<CacheArray> arrays = type.getArrays();
+  result.num_components = arrays.size();
+  for (auto [array, out] : llvm::zip(arrays, result.components)) {
+    llvm::copy(array.name, out.name);
+    out.heads = array.heads;
+    out.width = array.width;
+    out.dtype = getABIDtype(array.element);
+    out.scale = array.scale;
+    out.layout = array.isStatic ? KVC_LAYOUT_STATIC : getABILayout(array.layout);
   }
   return result;
 }

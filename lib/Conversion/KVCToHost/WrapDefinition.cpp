@@ -86,11 +86,11 @@ void ArgumentList::addComponent(MemRefType type, bool isRowMajor, Value pages, V
 
 void ArgumentList::addCache(CacheType type, Value view) {
   Value pages = abi.loadI64(view, offsetof(kvc_cache_view_t, num_pages));
-  for (auto [index, component] : llvm::enumerate(type.getComponents())) {
+  for (auto [index, array] : llvm::enumerate(type.getArrays())) {
     int64_t bytes =
         offsetof(kvc_cache_view_t, components) + index * sizeof(kvc_component_view_t);
-    addComponent(getComponentBuffer(type, component),
-                 component.getLayout() == Layout::RowMajor, pages, abi.at(view, bytes));
+    addComponent(getArrayBuffer(type, array), array.layout == Layout::RowMajor, pages,
+                 abi.at(view, bytes));
   }
 }
 

@@ -8,6 +8,8 @@
 #include "LoopBuilder.h"
 #include "Patterns.h"
 
+#include "kvc/Conversion/Codes.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -41,7 +43,7 @@ struct Slot {
 struct AttentionLoops {
   LoopBuilder &b;
   AttentionOp op;
-  ValueRange cache;           ///< A buffer a component.
+  ValueRange cache;           ///< A buffer an array.
   BatchArrays batch;
   SmallVector<Value> queries; ///< A tensor a term.
   Value sinks;                ///< May be null.
@@ -60,6 +62,7 @@ private:
   Value emitKeep(const Row &row, Value key);
   Slot emitSlot(const Sequence &sequence, Value key);
   Value emitScore(const Row &row, const Slot &slot);
+  Value findArray(StringRef name);
   Value loadElement(ComponentAttr component, const Row &row, const Slot &slot, Value w);
 };
 } // namespace
@@ -72,13 +75,44 @@ Slot AttentionLoops::emitSlot(const Sequence &sequence, Value key) {
   return {b.loadIndex(batch.pageIds, index), b.rem(key, pageSize), key};
 }
 
+Value AttentionLoops::findArray(StringRef name) {
+  return cache[cast<CacheType>(op.getCache().getType()).getArrayIndex(name)];
+}
+
+/// The element that the cache holds, or that its code and scale stand for.
 Value AttentionLoops::loadElement(ComponentAttr component, const Row &row, const Slot &slot,
                                   Value w) {
-  auto type = cast<CacheType>(op.getCache().getType());
-  Value buffer = cache[type.getComponentIndex(component.getName().getValue())];
-  Value element = memref::LoadOp::create(
-      b, buffer, getElementIndices(b, component, slot.page, slot.token, row.kvHead, w));
-  return b.extend(element, real);
+  StringRef name = component.getName().getValue();
+  Type element = component.getElementType();
+  ElementPlace place =
+      getElementPlace(b, component, slot.page, slot.token, row.kvHead, w);
+  Value stored = memref::LoadOp::create(b, findArray(name), place.indices);
+  if (!isQuantized(element))
+    return b.extend(stored, real);
+  if (place.half) {
+    auto i8 = [&](int64_t value) { return arith::ConstantIntOp::create(b, value, 8); };
+    Value isHigh = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, place.half, b.index(0));
+    Value low = arith::ShLIOp::create(b, stored, i8(4));
+    stored = arith::SelectOp::create(b, isHigh, stored, low);
+    stored = arith::ShRSIOp::create(b, stored, i8(4));
+  } else if (isa<FloatType>(element)) {
+    stored = arith::BitcastOp::create(b, b.getI8Type(), stored);
+  }
+  Value code = b.extend(CodeEmitter(b, b.getLoc()).decode(stored, element), real);
+  ScaleAttr scale = component.getScale();
+  if (!scale)
+    return code;
+  if (FloatAttr constant = scale.getConstant())
+    return b.mul(code, b.real(real, constant.getValueAsDouble()));
+  Value head = scale.getScheme() == ScaleScheme::Tensor ? b.index(0) : row.kvHead;
+  auto load = [&](StringRef suffix) {
+    Value value = memref::LoadOp::create(
+        b, findArray((name + suffix).str()),
+        Values{slot.page, slot.token, head, b.div(w, getScaleGroup(component))});
+    return b.extend(value, real);
+  };
+  Value scaled = b.mul(code, load(kScaleSuffix));
+  return scale.getZeroPoint() ? b.add(scaled, load(kZeroSuffix)) : scaled;
 }
 
 /// True if the row sees the key; null if it always does.

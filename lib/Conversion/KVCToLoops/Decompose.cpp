@@ -38,8 +38,8 @@ struct ReferenceTypeConverter final : TypeConverter {
   ReferenceTypeConverter() {
     addConversion([](Type type) { return type; });
     addConversion([](CacheType type, SmallVectorImpl<Type> &types) {
-      for (ComponentAttr component : type.getComponents())
-        types.push_back(getComponentBuffer(type, component));
+      for (const CacheArray &array : type.getArrays())
+        types.push_back(getArrayBuffer(type, array));
       return success();
     });
     addConversion([](BatchType type, SmallVectorImpl<Type> &types) {

@@ -26,6 +26,19 @@ static Value toArray(LoopBuilder &b, Value tensor) {
   return memref::CastOp::create(b, wanted, array);
 }
 
+/// Views what is [heads][groups] as [page][token][head][group], of as many pages as
+/// `pages` has.
+static Value viewStatic(LoopBuilder &b, MemRefType type, Value pages,
+                        memref::ExtractStridedMetadataOp parts) {
+  SmallVector<OpFoldResult> sizes = {b.size(pages, 0)};
+  for (int64_t size : type.getShape().drop_front())
+    sizes.push_back(b.getIndexAttr(size));
+  SmallVector<OpFoldResult> strides = {b.index(0), b.index(0), parts.getStrides()[0],
+                                       b.getIndexAttr(1)};
+  return memref::ReinterpretCastOp::create(b, type, parts.getBaseBuffer(),
+                                           OpFoldResult(parts.getOffset()), sizes, strides);
+}
+
 static Value onlyValue(ValueRange values) { return values.front(); }
 
 namespace {
@@ -46,15 +59,19 @@ struct DecomposeCacheFromBuffers final : OpConversionPattern<CacheFromBuffersOp>
         ++dims[dim];
 
     SmallVector<Value> buffers;
-    for (auto [index, component] : llvm::enumerate(cache.getComponents())) {
+    for (auto [index, array] : llvm::enumerate(cache.getArrays())) {
       Value whole = adaptor.getBuffers()[op.getFused() ? 0 : index].front();
       auto parts = memref::ExtractStridedMetadataOp::create(b, whole);
+      MemRefType type = getArrayBuffer(cache, array);
       SmallVector<OpFoldResult> sizes, strides;
+      if (array.isStatic) { // [heads][groups], the same for all tokens
+        buffers.push_back(viewStatic(b, type, buffers.front(), parts));
+        continue;
+      }
       for (int64_t dim : dims) {
         sizes.push_back(parts.getSizes()[dim]);
         strides.push_back(parts.getStrides()[dim]);
       }
-      MemRefType type = getComponentBuffer(cache, component);
       for (int64_t dim : {1, 2, 3})
         sizes[dim] = b.getIndexAttr(type.getDimSize(dim));
       strides.back() = b.getIndexAttr(1);

@@ -113,17 +113,68 @@ Value LoopBuilder::round(Value value, Type type) {
   return arith::TruncFOp::create(*this, type, value);
 }
 
-LoopBuilder::Values kvc::getElementIndices(LoopBuilder &b, ComponentAttr component,
-                                           Value page, Value token, Value head, Value w) {
-  int64_t pair = getPackedPair(component.getElementType());
-  switch (component.getLayout()) {
+/// Follows the formulas of #kvc.component, for elements of 4 bits.
+static ElementPlace getNibblePlace(LoopBuilder &b, Layout layout, Value page, Value token,
+                                   Value head, Value w) {
+  switch (layout) {
+  case Layout::RowMajor:
+    return {{page, token, head, b.div(w, 2)}, b.rem(w, 2)};
+  case Layout::PackedKey: { // 0, 2, 4, 6, 1, 3, 5, 7
+    Value e = b.rem(w, 8);
+    Value byte = b.add(b.mul(b.rem(e, 2), b.index(2)), b.div(e, 4));
+    return {{page, head, b.div(token, kPackedTokens), b.div(w, 8),
+             b.rem(token, kPackedTokens), byte},
+            b.rem(b.div(e, 2), 2)};
+  }
+  case Layout::PackedValue: { // tokens 0, 2, 1, 3
+    Value t = b.rem(token, 4);
+    Value byte = b.add(b.mul(b.rem(t, 2), b.index(2)), b.div(t, 2));
+    return {{page, head, b.div(token, 4), b.div(w, 8), b.rem(w, 4), byte},
+            b.div(b.rem(w, 8), 4)};
+  }
+  }
+  llvm_unreachable("unknown layout");
+}
+
+/// The same for elements of 8 bits.
+static LoopBuilder::Values getByteIndices(LoopBuilder &b, Layout layout, Value page,
+                                          Value token, Value head, Value w) {
+  switch (layout) {
   case Layout::RowMajor:
     return {page, token, head, w};
   case Layout::PackedKey:
-    return {page,           head, b.div(token, kPackedTokens), b.div(w, pair),
-            b.rem(token, kPackedTokens), b.rem(w, pair)};
+    return {page,
+            head,
+            b.div(token, kPackedTokens),
+            b.div(w, 4),
+            b.div(b.rem(token, kPackedTokens), 4),
+            b.div(b.rem(w, 4), 2),
+            b.rem(token, 4),
+            b.rem(w, 2)};
   case Layout::PackedValue:
-    return {page, head, b.div(token, pair), w, b.rem(token, pair)};
+    return {page,        head, b.div(token, 4), b.div(w, 4), b.div(b.rem(token, 4), 2),
+            b.rem(w, 4), b.rem(token, 2)};
+  }
+  llvm_unreachable("unknown layout");
+}
+
+ElementPlace kvc::getElementPlace(LoopBuilder &b, ComponentAttr component, Value page,
+                                  Value token, Value head, Value w) {
+  Type element = component.getElementType();
+  if (element.isInteger(4))
+    return getNibblePlace(b, component.getLayout(), page, token, head, w);
+  if (isQuantized(element))
+    return {getByteIndices(b, component.getLayout(), page, token, head, w), Value()};
+  int64_t pair = getPackedPair(element);
+  switch (component.getLayout()) {
+  case Layout::RowMajor:
+    return {{page, token, head, w}, Value()};
+  case Layout::PackedKey:
+    return {{page, head, b.div(token, kPackedTokens), b.div(w, pair),
+             b.rem(token, kPackedTokens), b.rem(w, pair)},
+            Value()};
+  case Layout::PackedValue:
+    return {{page, head, b.div(token, pair), w, b.rem(token, pair)}, Value()};
   }
   llvm_unreachable("unknown layout");
 }

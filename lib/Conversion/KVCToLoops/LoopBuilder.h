@@ -57,10 +57,13 @@ public:
   mlir::Value round(mlir::Value value, mlir::Type type);
 };
 
-/// Indices of an element of a component into its getComponentBuffer().
-LoopBuilder::Values getElementIndices(LoopBuilder &b, ComponentAttr component,
-                                      mlir::Value page, mlir::Value token, mlir::Value head,
-                                      mlir::Value w);
+/// Where an element of a component is in its getArrayBuffer().
+struct ElementPlace {
+  LoopBuilder::Values indices;
+  mlir::Value half; ///< Of i4: 0 or 1, the low or the high half of the byte.
+};
+ElementPlace getElementPlace(LoopBuilder &b, ComponentAttr component, mlir::Value page,
+                             mlir::Value token, mlir::Value head, mlir::Value w);
 
 } // namespace kvc
 

@@ -35,7 +35,7 @@ TEST(StatusTest, ElementTypesHaveSizesAndNames) {
               {KVC_DTYPE_F8E4M3FN, 1, "f8E4M3FN"},
               {KVC_DTYPE_F8E5M2, 1, "f8E5M2"},
               {KVC_DTYPE_I8, 1, "i8"},
-              {KVC_DTYPE_I4, 0, "i4"},
+              {KVC_DTYPE_I4X2, 1, "i4x2"},
               {KVC_DTYPE_I32, 4, "i32"},
               {KVC_DTYPE_I64, 8, "i64"},
               {KVC_DTYPE_F64, 8, "f64"},

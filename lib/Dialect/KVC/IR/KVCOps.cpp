@@ -188,6 +188,7 @@ LogicalResult AppendOp::verify() {
            << getValues().size() << "), got " << getComponents().size();
   llvm::StringSet<> seen;
   int64_t tokens = ShapedType::kDynamic;
+  bool anyQuantized = false;
   for (auto [name, value] : llvm::zip(getComponents().getAsRange<StringAttr>(), getValues())) {
     if (!seen.insert(name.getValue()).second)
       return emitOpError("expected each component once, got '") << name.getValue()
@@ -202,7 +203,9 @@ LogicalResult AppendOp::verify() {
         failed(verifyDim(*this, "heads of " + what, type, 1, component->getHeads())) ||
         failed(verifyDim(*this, "width of " + what, type, 2, component->getWidth())))
       return failure();
-    if (type.getElementType() != component->getElementType())
+    anyQuantized |= isQuantized(component->getElementType());
+    if (!isQuantized(component->getElementType()) &&
+        type.getElementType() != component->getElementType())
       return emitOpError("expected ") << what << " to have element type "
                                       << component->getElementType() << ", got "
                                       << type.getElementType();
@@ -212,7 +215,16 @@ LogicalResult AppendOp::verify() {
     if (ShapedType::isDynamic(tokens))
       tokens = type.getDimSize(0);
   }
-  return success();
+  // append_c4
+  if (!getNonfinite())
+    return success();
+  auto count = cast<RankedTensorType>(getNonfinite().getType());
+  if (!anyQuantized)
+    return emitOpError("expected a quantised component where elements that are not finite "
+                       "are counted, got none");
+  if (failed(verifyRank(*this, "count", count, 1)))
+    return failure();
+  return verifySameDim(*this, "tokens of the count", count.getDimSize(0), tokens);
 }
 
 //===----------------------------------------------------------------------===//
@@ -372,49 +384,54 @@ LogicalResult RopeOp::verify() {
 
 LogicalResult CacheFromBuffersOp::verify() {
   auto cache = cast<CacheType>(getCache().getType());
+  SmallVector<CacheArray> arrays = cache.getArrays();
   // cache_from_buffers_c1
-  size_t expected = getFused() ? 1 : cache.getComponents().size();
+  size_t expected = getFused() ? 1 : arrays.size();
   if (getBuffers().size() != expected)
     return emitOpError("expected ") << expected << (getFused() ? " fused" : "") << " buffer"
                                     << (expected == 1 ? "" : "s") << ", got "
                                     << getBuffers().size();
-  for (auto [index, component] : llvm::enumerate(cache.getComponents())) {
-    StringRef name = component.getName().getValue();
+  const CacheArray &first = arrays.front();
+  for (auto [index, array] : llvm::enumerate(arrays)) {
     // cache_from_buffers_c3
-    if (component.getLayout() != Layout::RowMajor)
+    if (array.layout != Layout::RowMajor)
       return emitOpError("expected row-major components, got layout ")
-             << stringifyLayout(component.getLayout()) << " of component '" << name << "'";
-    ComponentAttr first = cache.getComponents().front();
-    if (getFused() && (component.getHeads() != first.getHeads() ||
-                       component.getWidth() != first.getWidth() ||
-                       component.getElementType() != first.getElementType()))
+             << stringifyLayout(array.layout) << " of component '" << array.name << "'";
+    if (getFused() && (array.heads != first.heads || array.width != first.width ||
+                       array.element != first.element || array.isStatic))
       return emitOpError("expected fused components of one shape and element type, got '")
-             << first.getName().getValue() << "' and '" << name << "' that differ";
+             << first.name << "' and '" << array.name << "' that differ";
     // cache_from_buffers_c2
     auto buffer = cast<MemRefType>(getBuffers()[getFused() ? 0 : index].getType());
-    SmallVector<int64_t> shape = {ShapedType::kDynamic};
-    if (getFused())
-      shape.push_back(cache.getComponents().size());
-    if (getOrder() == BufferOrder::NHD)
-      shape.append({cache.getPageSize(), component.getHeads()});
-    else
-      shape.append({component.getHeads(), cache.getPageSize()});
-    shape.push_back(component.getWidth());
+    SmallVector<int64_t> shape;
+    if (array.isStatic) {
+      shape = {array.heads};
+    } else {
+      shape = {ShapedType::kDynamic};
+      if (getFused())
+        shape.push_back(arrays.size());
+      if (getOrder() == BufferOrder::NHD)
+        shape.append({cache.getPageSize(), array.heads});
+      else
+        shape.append({array.heads, cache.getPageSize()});
+    }
+    shape.push_back(array.width);
     auto dimMatches = [](auto dims) {
       auto [want, got] = dims;
       return ShapedType::isDynamic(want) || want == got;
     };
     bool matches = buffer.getRank() == static_cast<int64_t>(shape.size()) &&
                    llvm::all_of(llvm::zip(shape, buffer.getShape()), dimMatches);
-    if (!matches || buffer.getElementType() != component.getElementType())
+    Type element = array.getMemoryElement();
+    if (!matches || buffer.getElementType() != element)
       return emitOpError("expected buffer of component '")
-             << name << "' to be " << MemRefType::get(shape, component.getElementType())
-             << ", got " << buffer;
+             << array.name << "' to be " << MemRefType::get(shape, element) << ", got "
+             << buffer;
     SmallVector<int64_t> strides;
     int64_t offset;
     if (failed(buffer.getStridesAndOffset(strides, offset)) || strides.back() != 1)
       return emitOpError("expected innermost stride 1 of buffer of component '")
-             << name << "', got " << buffer;
+             << array.name << "', got " << buffer;
   }
   return success();
 }

@@ -21,27 +21,79 @@ static constexpr size_t kMaxNameLength = 15;
 
 int64_t getPackedPair(Type elementType) { return elementType.isBF16() ? 2 : 1; }
 
+bool isQuantized(Type elementType) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(elementType) || elementType.isInteger(8) ||
+         elementType.isInteger(4);
+}
+
+double getLargestCode(Type elementType) {
+  if (isa<Float8E4M3FNType>(elementType))
+    return 448;
+  if (isa<Float8E5M2Type>(elementType))
+    return 57344;
+  return elementType.isInteger(8) ? 127 : 7;
+}
+
+int64_t getScaleGroup(ComponentAttr component) {
+  ScaleAttr scale = component.getScale();
+  return scale && scale.getScheme() == ScaleScheme::Group ? scale.getGroup()
+                                                          : component.getWidth();
+}
+
+int64_t getNumScales(ComponentAttr component) {
+  ScaleAttr scale = component.getScale();
+  if (!scale || scale.getConstant())
+    return 0;
+  return llvm::divideCeil(component.getWidth(), getScaleGroup(component));
+}
+
+Type CacheArray::getMemoryElement() const {
+  return element.isInteger(4) ? IntegerType::get(element.getContext(), 8) : element;
+}
+
 //===----------------------------------------------------------------------===//
 // ScaleAttr
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScaleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 Type elementType, ScaleScheme scheme, int64_t group,
-                                bool isStatic, bool zeroPoint) {
-  if (!isa<Float32Type, Float16Type, BFloat16Type>(elementType))
-    return emitError() << "expected scales of type f32, f16 or bf16, got " << elementType;
-  if ((scheme == ScaleScheme::Group) != (group > 0))
-    return emitError() << "expected a group size of at least 1, got " << group;
+                                bool isStatic, bool zeroPoint, FloatAttr constant) {
+  // scale_c1
+  if (!isa<Float32Type, Float16Type>(elementType))
+    return emitError() << "expected scales of type f32 or f16, got " << elementType;
+  // scale_c2
+  if ((scheme == ScaleScheme::Tensor || scheme == ScaleScheme::Head) && !isStatic)
+    return emitError() << "expected scales per " << stringifyScaleScheme(scheme)
+                       << " to be static: an append may not change what the tokens before "
+                          "it stand for";
+  if (scheme == ScaleScheme::Token && isStatic)
+    return emitError() << "expected scales per token to be computed at append, got static";
+  // scale_c3
+  if (scheme == ScaleScheme::Group && group != 32 && group != 64 && group != 128)
+    return emitError() << "expected groups of 32, 64 or 128 elements, got " << group;
+  if (scheme != ScaleScheme::Group && group != 0)
+    return emitError() << "expected no group size of scales per "
+                       << stringifyScaleScheme(scheme) << ", got " << group;
+  // scale_c4
+  if (!constant)
+    return success();
+  if (scheme != ScaleScheme::Tensor || zeroPoint)
+    return emitError() << "expected a constant scale to be per tensor and without zero point";
+  if (!constant.getType().isF32() || !constant.getValue().isFinite() ||
+      !(constant.getValueAsDouble() > 0))
+    return emitError() << "expected a constant scale that is finite and above 0 in f32, got "
+                       << constant;
   return success();
 }
 
-/// scale<f32, token, static, zero_point>
+/// scale<f32, group = 32, static, zero_point>
 Attribute ScaleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   Type elementType;
   ScaleScheme scheme = ScaleScheme::Token;
   int64_t group = 0;
   bool isStatic = false, zeroPoint = false;
+  FloatAttr constant;
   if (parser.parseLess() || parser.parseType(elementType))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
@@ -51,6 +103,12 @@ Attribute ScaleAttr::parse(AsmParser &parser, Type) {
       return {};
     if (word == "static") {
       isStatic = true;
+      if (succeeded(parser.parseOptionalEqual())) {
+        double value = 0;
+        if (parser.parseFloat(value))
+          return {};
+        constant = parser.getBuilder().getF32FloatAttr(value);
+      }
     } else if (word == "zero_point") {
       zeroPoint = true;
     } else if (std::optional<ScaleScheme> parsed = symbolizeScaleScheme(word)) {
@@ -68,7 +126,7 @@ Attribute ScaleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseGreater())
     return {};
   return parser.getChecked<ScaleAttr>(loc, parser.getContext(), elementType, scheme, group,
-                                      isStatic, zeroPoint);
+                                      isStatic, zeroPoint, constant);
 }
 
 void ScaleAttr::print(AsmPrinter &printer) const {
@@ -77,6 +135,10 @@ void ScaleAttr::print(AsmPrinter &printer) const {
     printer << " = " << getGroup();
   if (getIsStatic())
     printer << ", static";
+  if (FloatAttr constant = getConstant()) {
+    printer << " = ";
+    printer.printFloat(constant.getValue());
+  }
   if (getZeroPoint())
     printer << ", zero_point";
   printer << ">";
@@ -107,14 +169,23 @@ LogicalResult ComponentAttr::verify(function_ref<InFlightDiagnostic()> emitError
     return emitError() << "expected component '" << name.getValue()
                        << "' to have a width that is a multiple of 8 from 8 to " << kMaxWidth
                        << ", got " << width;
-  // cache_c4
-  if (scale)
-    return emitError() << "scales of component '" << name.getValue()
-                       << "' are not supported yet: expected no scale<...>";
-  if (!isa<Float32Type, Float16Type, BFloat16Type>(elementType))
-    return emitError() << "element type " << elementType << " of component '"
-                       << name.getValue()
-                       << "' is not supported yet: expected f32, f16 or bf16";
+  // component_c1
+  bool isPlain = isa<Float32Type, Float16Type, BFloat16Type>(elementType);
+  if (!isPlain && !isQuantized(elementType))
+    return emitError() << "expected component '" << name.getValue()
+                       << "' to have elements of f32, f16, bf16, f8E4M3FN, f8E5M2, i8 or i4, "
+                          "got "
+                       << elementType;
+  if (isPlain && scale)
+    return emitError() << "expected no scales of component '" << name.getValue()
+                       << "', whose elements are " << elementType;
+  if (isa<IntegerType>(elementType) && !scale)
+    return emitError() << "expected scale<...> of component '" << name.getValue()
+                       << "', whose elements are " << elementType;
+  // component_c2
+  if (scale && scale.getZeroPoint() && !elementType.isInteger(4))
+    return emitError() << "expected no zero point of component '" << name.getValue()
+                       << "': it is for elements of i4, got " << elementType;
   return success();
 }
 
@@ -196,6 +267,31 @@ void ComponentAttr::print(AsmPrinter &printer) const {
 // CacheType
 //===----------------------------------------------------------------------===//
 
+/// The arrays of one component: its elements, scales and zero points.
+static SmallVector<CacheArray> getComponentArrays(ComponentAttr component) {
+  std::string name = component.getName().getValue().str();
+  Type element = component.getElementType();
+  int64_t pack = element.isInteger(4) ? 2 : 1;
+  ScaleAttr scale = component.getScale();
+  FloatAttr constant = scale ? scale.getConstant() : FloatAttr();
+  SmallVector<CacheArray> arrays = {
+      {name, component.getHeads(), component.getWidth() / pack, element,
+       component.getLayout(), /*isStatic=*/false,
+       constant ? constant.getValue().convertToFloat() : 0.0f}};
+  int64_t numScales = getNumScales(component);
+  if (numScales == 0)
+    return arrays;
+  int64_t heads = scale.getScheme() == ScaleScheme::Tensor ? 1 : component.getHeads();
+  auto add = [&](StringRef suffix) {
+    arrays.push_back({name + suffix.str(), heads, numScales, scale.getElementType(),
+                      Layout::RowMajor, scale.getIsStatic(), 0.0f});
+  };
+  add(kScaleSuffix);
+  if (scale.getZeroPoint())
+    add(kZeroSuffix);
+  return arrays;
+}
+
 LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t pageSize, ArrayRef<ComponentAttr> components) {
   // cache_c1
@@ -220,6 +316,23 @@ LogicalResult CacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " of component '" << component.getName().getValue() << "', got "
                          << pageSize;
   }
+  // cache_c6
+  int64_t numArrays = 0;
+  names.clear();
+  for (ComponentAttr component : components)
+    for (const CacheArray &array : getComponentArrays(component)) {
+      ++numArrays;
+      if (!names.insert(array.name).second)
+        return emitError() << "expected distinct names of arrays, got '" << array.name
+                           << "' twice";
+      if (array.name.size() > kMaxNameLength)
+        return emitError() << "expected a name of at most " << kMaxNameLength
+                           << " characters for an array of component '"
+                           << component.getName().getValue() << "', got '" << array.name << "'";
+    }
+  if (numArrays > static_cast<int64_t>(kMaxComponents))
+    return emitError() << "expected at most " << kMaxComponents
+                       << " arrays, scales and zero points included, got " << numArrays;
   return success();
 }
 
@@ -265,10 +378,24 @@ ComponentAttr CacheType::getComponent(StringRef name) const {
 
 int64_t CacheType::getBytesPerToken() const {
   int64_t bits = 0;
-  for (ComponentAttr component : getComponents())
-    bits += component.getHeads() * component.getWidth() *
-            component.getElementType().getIntOrFloatBitWidth();
+  for (const CacheArray &array : getArrays())
+    if (!array.isStatic)
+      bits += array.heads * array.width * array.getMemoryElement().getIntOrFloatBitWidth();
   return bits / 8;
+}
+
+SmallVector<CacheArray> CacheType::getArrays() const {
+  SmallVector<CacheArray> arrays;
+  for (ComponentAttr component : getComponents())
+    llvm::append_range(arrays, getComponentArrays(component));
+  return arrays;
+}
+
+int64_t CacheType::getArrayIndex(StringRef name) const {
+  for (auto [index, array] : llvm::enumerate(getArrays()))
+    if (array.name == name)
+      return index;
+  return -1;
 }
 
 } // namespace kvc

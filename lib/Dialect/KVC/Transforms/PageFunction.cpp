@@ -79,7 +79,8 @@ void FunctionPager::append(CacheGroup &group) {
   SmallVector<Value> rows;
   SmallVector<Attribute> names;
   auto create = [&](Location loc) {
-    AppendOp::create(b, loc, cacheArgument, batch, rows, b.getArrayAttr(names));
+    AppendOp::create(b, loc, /*nonfinite=*/Type(), cacheArgument, batch, rows,
+                     b.getArrayAttr(names));
     rows.clear();
     names.clear();
   };

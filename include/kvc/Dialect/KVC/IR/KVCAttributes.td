@@ -42,14 +42,41 @@ def KVC_ScaleScheme : I32EnumAttr<"ScaleScheme", "what shares one scale", [
 def KVC_ScaleAttr : KVC_Attr<"Scale", "scale"> {
   let summary = "scales of a quantised cache component";
   let description = [{
-    `scale<f32, token>`: the element type of the scales, what shares one of them
+    `scale<f32, token>`: the element type of the scales, then what shares one of them
     (`tensor`, `head`, `token` = one per token and head, `group = n` = one per n
-    elements along the width), then `static` if it is known before the append
-    instead of computed there, and `zero_point` if the range is not symmetric.
-    Default: `token`.
+    elements along the width of a token and head; default `token`), then
+
+    * `static` if it is known before the append instead of computed there. The
+      scales are then part of the cache, the same for all its tokens, NaN until they
+      are set; or a constant of the type, `static = 0.05`, which takes no memory;
+    * `zero_point` if the range is not symmetric.
+
+    A stored code c stands for `scale * c`, or `scale * c + zero` with a zero point.
+    Of the finite elements x of its group an append computes, in f32,
+
+    ```
+    scale = round(max |x| / m)                                      symmetric
+    scale = round(max x / 15 - min x / 15), zero = round(min x + 8 scale)
+    c     = convert((x - zero) / scale), 0 where scale is 0
+    ```
+
+    where m is the largest code (127, 7, 448, 57344), `round` goes to the element type
+    of the scales without overflow, and `convert` rounds to the nearest, ties to even,
+    and saturates: i8 from -127 to 127, i4 from -7 to 7, with a zero point from -8 to 7.
+    Infinities saturate; NaN is code 0 of integers and NaN of floats. Neither has a
+    part in the scale, so that no other element changes with it. (Symmetric scales as
+    in LLM.int8(), arXiv:2208.07339, and zero points as in KIVI, arXiv:2402.02750.)
+
+    Constraints:
+    1. scales are f32 or f16;
+    2. one per tensor or per head is static, one per token is not: an append may not
+       change what the tokens before it stand for;
+    3. groups are of 32, 64 or 128 elements; the last of a row may be of fewer;
+    4. a constant is for scales per tensor without zero point, finite and above 0.
   }];
   let parameters = (ins "::mlir::Type":$elementType, "::kvc::ScaleScheme":$scheme,
-                        "int64_t":$group, "bool":$isStatic, "bool":$zeroPoint);
+                        "int64_t":$group, "bool":$isStatic, "bool":$zeroPoint,
+                        "::mlir::FloatAttr":$constant);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -64,8 +91,24 @@ def KVC_ComponentAttr : KVC_Attr<"Component", "component"> {
     Layouts: `row_major` stores each token's row of `width` elements
     contiguously; strides come with the cache, so NHD and HND are both this one.
     `packed_key` and `packed_value` are the images that the CPU kernels read:
-    for P tokens a page and pairs of p elements (p = 2 for bf16, else 1) each
-    head is `[P/16][width/p][16 tokens][p]` or `[P/p][width][p tokens]`.
+    for P tokens a page and pairs of p elements (p = 2 for bf16, 1 for f16 and f32)
+    each head is `[P/16][width/p][16 tokens][p]` or `[P/p][width][p tokens]`.
+
+    Elements of 8 and 4 bits are in words of 4 bytes: of 4 or 8 elements of a key, or
+    of 4 tokens of a value in 1 or 2 columns. No byte is of two tokens:
+    * keys of 8 bits: `[P/16][width/4][4 quads][2][4 tokens][2]`, token t of 16 and
+      element w of 4 at quad t / 4, w / 2, t % 4, w % 2;
+    * values of 8 bits: `[P/4][width/4][2][4 columns][2]`, token t of 4 at t / 2, t % 2;
+    * keys of 4 bits: `[P/16][width/8][16 tokens]` words, elements 0, 2, 4, 6, 1, 3, 5, 7
+      from the lowest bits up;
+    * values of 4 bits: `[P/4][width/8][4]` words, lane l with columns l and l + 4 of 8,
+      the tokens 0, 2, 1, 3 a byte each, the first column in its low half.
+    Row-major rows of 4 bits have the even element of each byte in its low half.
+
+    Constraints:
+    1. the element is f32, f16 or bf16 without scales, or f8E4M3FN or f8E5M2 with or
+       without, or i8 or i4 with;
+    2. a zero point is for i4.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$heads, "int64_t":$width,
                         "::mlir::Type":$elementType, "::kvc::Layout":$layout,

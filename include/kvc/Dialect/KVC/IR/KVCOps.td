@@ -26,10 +26,13 @@ def KVC_AppendOp : KVC_Op<"append"> {
   let description = [{
     Stores row `t` of each value at slot `slots[t]` of the batch, in the named
     component. A slot of -1 is ignored, and nothing else is written. Elements are
-    copied bit for bit.
+    copied bit for bit, or quantised as `#kvc.scale` says, with their scales and zero
+    points where these are not static.
 
     Each value has shape [tokens, heads, width] of its component, any strides
-    with a contiguous last dimension.
+    with a contiguous last dimension. The optional result counts, for each token
+    [tokens], the elements that were NaN or infinite in values of quantised
+    components, whose codes cannot say so; 0 for a slot of -1.
 
     Example:
 
@@ -41,16 +44,19 @@ def KVC_AppendOp : KVC_Op<"append"> {
 
     Constraints:
     1. at least one component is written, each at most once, each of the cache;
-    2. values have rank 3 and their component's heads, width and element type;
-    3. all values have the same number of tokens, where it is static.
+    2. values have rank 3 and their component's heads, width and, unless it is
+       quantised, element type;
+    3. all values have the same number of tokens, where it is static;
+    4. the count has the tokens of the values, and a component is quantised.
   }];
   let arguments = (ins Arg<KVC_CacheType, "cache", [MemWrite]>:$cache,
                        KVC_AnyBatch:$batch,
                        Variadic<KVC_RowsTensor>:$values,
                        StrArrayAttr:$components);
+  let results = (outs Optional<RankedTensorOf<[I32]>>:$nonfinite);
   let assemblyFormat = [{
     $cache `` custom<NamedValues>($components, $values) `at` $batch attr-dict
-    `:` qualified(type($cache)) `,` type($values)
+    `:` qualified(type($cache)) `,` type($values) (`->` type($nonfinite)^)?
   }];
 }
 
@@ -243,10 +249,12 @@ def KVC_CacheFromBuffersOp : KVC_Op<"cache_from_buffers", [Pure]> {
   let description = [{
     Makes a cache of row-major components from strided buffers, in place.
     `order` is `nhd` ([pages, page, heads, width]) or `hnd`
-    ([pages, heads, page, width]). There is one buffer a component, or, with
-    `fused`, a single one with a second dimension that counts the components:
-    `[pages, components, ...]`. The innermost stride is 1; the others are what
-    the memref says.
+    ([pages, heads, page, width]). There is one buffer an array of the cache: of a
+    component, then of its scales and of its zero points ([..., groups], or, if
+    static, [heads, groups]; one head if they are per tensor); or, with `fused`, a
+    single one with a second dimension that counts the components:
+    `[pages, components, ...]`. Buffers of i4 are bytes of two elements: half the width
+    of i8. The innermost stride is 1; the others are what the memref says.
 
     Example:
 
@@ -259,10 +267,11 @@ def KVC_CacheFromBuffersOp : KVC_Op<"cache_from_buffers", [Pure]> {
     ```
 
     Constraints:
-    1. one buffer a component, or exactly one if fused;
-    2. buffers have the dimensions and element type of their component, static
+    1. one buffer an array of the cache, or exactly one if fused;
+    2. buffers have the dimensions and element type of their array, static
        but for the pages, and innermost stride 1;
-    3. components are row-major; if fused they have the same shape and element.
+    3. components are row-major; if fused they have the same shape and element, and no
+       scales in memory.
   }];
   let arguments = (ins Variadic<AnyMemRef>:$buffers,
                        KVC_BufferOrderAttr:$order,

@@ -34,9 +34,11 @@ def KVC_CacheType : KVC_Type<"Cache", "cache"> {
     2. there are 1 to 8 components with distinct names of 1 to 15 characters,
        none of them NUL;
     3. heads are at least 1, widths multiples of 8 from 8 to 576;
-    4. elements are f32, f16 or bf16, without scales (f8E4M3FN, f8E5M2, i8, i4
-       and `scale<...>` parse, and are refused by name);
-    5. packed layouts need a page size that is a multiple of 16.
+    4. elements and scales are as `#kvc.component` says;
+    5. packed layouts need a page size that is a multiple of 16;
+    6. there are at most 8 arrays: a component is one, its scales are another, called
+       `<name>.scale`, and its zero points one more, `<name>.zero`, with distinct names
+       of at most 15 characters too.
   }];
   let parameters = (ins "int64_t":$pageSize,
                         ArrayRefParameter<"::kvc::ComponentAttr">:$components);
@@ -47,8 +49,12 @@ def KVC_CacheType : KVC_Type<"Cache", "cache"> {
     ::kvc::ComponentAttr getComponent(::llvm::StringRef name) const;
     /// Its index, or -1.
     int64_t getComponentIndex(::llvm::StringRef name) const;
-    /// Bytes that one token takes in all components.
+    /// Bytes that one token takes in all components, scales included.
     int64_t getBytesPerToken() const;
+    /// What the memory of a cache consists of, in the order of the runtime's views.
+    ::llvm::SmallVector<::kvc::CacheArray> getArrays() const;
+    /// Index of an array, or -1.
+    int64_t getArrayIndex(::llvm::StringRef name) const;
   }];
 }
 
