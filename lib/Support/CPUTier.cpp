@@ -47,7 +47,7 @@ StringRef getCPUTierFeatures(CPUTier tier) {
   case CPUTier::AVX512:
     return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";
   case CPUTier::AVX512BF16:
-    return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512bf16";
+    return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512bf16,+avx512vbmi";
   }
   llvm_unreachable("unknown tier");
 }

@@ -26,6 +26,7 @@ TIERS = {
     "avx512": {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq"},
     "avx512_bf16": {
         "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16",
+        "avx512vbmi",
     },
 }  # fmt: skip
 LAYOUTS = ("packed", "row_major")

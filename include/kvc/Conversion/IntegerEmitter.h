@@ -56,12 +56,11 @@ public:
   Value offset(Value base, int64_t bytes);
   Value offset(Value base, Value bytes);
 
-  mlir::OpBuilder &b;
-  mlir::Location loc;
-
-protected:
   /// An integer constant of the type of `like`.
   Value intSplat(Value like, int64_t value);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
 };
 
 /// Bytes of one element.

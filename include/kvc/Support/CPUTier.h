@@ -20,7 +20,7 @@ enum class CPUTier {
   Plain,      ///< x86-64 baseline: 4 lanes, no FMA.
   AVX2,       ///< AVX2 with FMA and F16C: 8 lanes.
   AVX512,     ///< AVX-512 F, BW, DQ, VL: 16 lanes.
-  AVX512BF16, ///< and AVX512_BF16: vdpbf16ps.
+  AVX512BF16, ///< and AVX512_BF16 and VBMI: vdpbf16ps, vpermi2b.
 };
 
 /// "plain", "avx2", "avx512", "avx512_bf16".

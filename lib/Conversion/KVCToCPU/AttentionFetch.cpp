@@ -29,6 +29,17 @@ Value AttentionKernel::isVisible(Value token) {
   return e.logicalAnd(e.lessOrEqual(validBegin, token), e.less(token, validEnd));
 }
 
+/// The same (i1) for each of the 16 keys of a block.
+Value AttentionKernel::visibleLanes(Value block) {
+  SmallVector<int64_t> iota = llvm::to_vector(llvm::seq<int64_t>(0, kPackedTokens));
+  Value lane = arith::ConstantOp::create(
+      e.b, e.loc, DenseElementsAttr::get(e.vectorOf(kPackedTokens, e.i64Type()),
+                                         ArrayRef<int64_t>(iota)));
+  Value token = e.add(lane, e.broadcast(e.mul(block, kPackedTokens), kPackedTokens));
+  return e.logicalAnd(e.lessOrEqual(e.broadcast(validBegin, kPackedTokens), token),
+                      e.less(token, e.broadcast(validEnd, kPackedTokens)));
+}
+
 //===----------------------------------------------------------------------===//
 // Finding keys
 //===----------------------------------------------------------------------===//
@@ -41,7 +52,7 @@ static Value emitPageOffset(Emitter &e, Value params, Value firstPage, Value tok
   Value index = e.add(firstPage, e.div(token, page));
   Value id = e.toI64(e.load(e.i32Type(), e.offset(ids, e.mul(index, 4))));
   Value stride = e.load(e.i64Type(),
-                        e.offset(params, component + offsetof(ComponentParam, pageStride)));
+                        e.offset(params, component + offsetof(ArrayParam, pageStride)));
   return e.mul(id, stride);
 }
 
@@ -49,7 +60,7 @@ static Value emitPageOffset(Emitter &e, Value params, Value firstPage, Value tok
 /// block without visible keys gets the address of one that has some.
 void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value begin,
                                      int64_t target) {
-  Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ComponentParam, data)));
+  Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ArrayParam, data)));
   Value last = e.sub(kvEnd, e.i64(1));
   // A tile inside one page needs a single look-up.
   bool onePage = page % tile == 0;
@@ -61,9 +72,9 @@ void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value beg
       pageAddress =
           e.offset(data, emitPageOffset(e, params, itemFields.firstPage, token, page, c.params));
       int64_t unit = onePage ? tile : kPackedTokens;
-      tileInPage = e.mul(e.div(e.rem(token, page), unit), unit / kPackedTokens * c.blockBytes());
+      tileInPage = e.mul(e.div(e.rem(token, page), unit), unit / kPackedTokens * c.storedBytes());
     }
-    offsetInPage = onePage ? e.add(tileInPage, block * c.blockBytes()) : tileInPage;
+    offsetInPage = onePage ? e.add(tileInPage, block * c.storedBytes()) : tileInPage;
     e.store(e.offset(pageAddress, offsetInPage), scratchAt(target + block * kPointerBytes));
   }
 }
@@ -71,9 +82,9 @@ void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value beg
 /// Stores the addresses (for head 0) of the rows of the tile at `begin`. A row that
 /// is not visible gets the address of one that is.
 void AttentionKernel::emitFindRows(const Component &c, Value params, Value begin) {
-  Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ComponentParam, data)));
+  Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ArrayParam, data)));
   Value stride = e.load(e.i64Type(),
-                        e.offset(params, c.params + offsetof(ComponentParam, tokenStride)));
+                        e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
   Value last = e.sub(kvEnd, e.i64(1));
   e.loop(e.i64(0), e.i64(tile), 1, [&](Value i) {
     Value token = e.min(e.max(e.add(begin, i), kvBegin), last);
@@ -93,7 +104,7 @@ void AttentionKernel::emitFindRows(const Component &c, Value params, Value begin
 void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Value head,
                                 Value isLast) {
   Value stride = e.load(e.i64Type(),
-                        e.offset(params, c.params + offsetof(ComponentParam, headStride)));
+                        e.offset(params, c.params + offsetof(ArrayParam, headStride)));
   Value headOffset = e.mul(head, stride);
   auto slot = [&](int64_t array, Value block) {
     return scratchAt(array, e.mul(block, kPointerBytes));
@@ -110,6 +121,10 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
         rows.addresses.push_back(e.offset(row, headOffset));
         rows.valid.push_back(isVisible(token));
       }
+      if (c.isQuantized) {
+        rows.addresses = emitDecodeRows(c, rows);
+        rows.valid.assign(kPackedTokens, arith::ConstantIntOp::create(e.b, e.loc, 1, 1));
+      }
       Value target = packedAt(block);
       isKey ? emitPackKeyRows(c, rows, target) : emitPackValueRows(c, rows, target);
       e.store(target, slot(c.blocks, block));
@@ -120,6 +135,14 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
   auto inPlace = [&](Value block) {
     return e.offset(e.load(e.ptrType(), slot(c.base, block)), headOffset);
   };
+  if (!c.isInPlace()) {
+    e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
+      Value target = packedAt(block);
+      emitDecodeImage(c, isKey, inPlace(block), block, target);
+      e.store(target, slot(c.blocks, block));
+    });
+    return;
+  }
   auto storeAll = [&] {
     for (int64_t i = 0; i < tile / kPackedTokens; ++i)
       e.store(inPlace(e.i64(i)), slot(c.blocks, e.i64(i)));
@@ -133,8 +156,12 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
           whole, [&] { e.store(inPlace(block), slot(c.blocks, block)); },
           [&] {
             Value target = packedAt(block);
-            isKey ? emitCopyKeys(c, inPlace(block), block, target)
-                  : emitCopyValues(c, inPlace(block), block, target);
+            if (c.isQuantized)
+              emitCopyImage(c, isKey, inPlace(block), block, target);
+            else if (isKey)
+              emitCopyKeys(c, inPlace(block), block, target);
+            else
+              emitCopyValues(c, inPlace(block), block, target);
             e.store(target, slot(c.blocks, block));
           });
     });
@@ -252,13 +279,7 @@ void AttentionKernel::emitCopyKeys(const Component &c, Value source, Value block
                                    Value target) {
   Type unit = getUnitType(e, c.element, c.pair);
   VectorType keysType = e.vectorOf(kPackedTokens, unit);
-  SmallVector<int64_t> iota = llvm::to_vector(llvm::seq<int64_t>(0, kPackedTokens));
-  Value lane = arith::ConstantOp::create(
-      e.b, e.loc, DenseElementsAttr::get(e.vectorOf(kPackedTokens, e.i64Type()),
-                                         ArrayRef<int64_t>(iota)));
-  Value token = e.add(lane, e.broadcast(e.mul(block, kPackedTokens), kPackedTokens));
-  Value visible = e.logicalAnd(e.lessOrEqual(e.broadcast(validBegin, kPackedTokens), token),
-                               e.less(token, e.broadcast(validEnd, kPackedTokens)));
+  Value visible = visibleLanes(block);
   Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(keysType));
   int64_t bytes = kPackedTokens * getByteWidth(unit);
   e.loop(e.i64(0), e.i64(c.width / c.pair), 1, [&](Value i) {

@@ -25,11 +25,20 @@ int64_t AttentionKernel::allocate(int64_t bytes) {
   return offset;
 }
 
-void AttentionKernel::addComponent(Component &c, ComponentAttr attr, int64_t params) {
+void AttentionKernel::addComponent(Component &c, ComponentAttr attr, bool isKey,
+                                   int64_t params) {
+  c.attr = attr;
   c.width = attr.getWidth();
-  c.element = attr.getElementType();
+  c.isQuantized = isQuantized(attr.getElementType());
+  // A product takes codes that its operands hold exactly.
+  c.element = !c.isQuantized ? attr.getElementType()
+              : dot          ? Type(e.b.getBF16Type())
+                             : e.f32Type();
   c.layout = attr.getLayout();
   c.pair = getPackedPair(c.element);
+  // What is used by many rows is decoded once.
+  c.inRegisters = c.isQuantized && c.isPacked() && dot &&
+                  group * queryTokens <= 2 * registers.getRows();
   c.params = params;
   int64_t pointers = tile / kPackedTokens * sizeof(void *);
   c.base = allocate(pointers);
@@ -38,6 +47,16 @@ void AttentionKernel::addComponent(Component &c, ComponentAttr attr, int64_t par
   c.ahead = allocate(pointers);
   c.rows = c.isPacked() ? 0 : allocate(tile * sizeof(void *));
   c.packed = allocate(tile / kPackedTokens * c.blockBytes());
+  if (!c.isQuantized)
+    return;
+  if (!c.isPacked())
+    c.decoded = allocate(c.blockBytes());
+  if (!c.hasScales())
+    return;
+  c.groups = getNumScales(attr);
+  c.scales = allocate(c.groups * tile * 4);
+  c.zeros = allocate(c.groups * tile * 4);
+  c.scaleRows = allocate(2 * tile * sizeof(void *));
 }
 
 AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAttr schedule,
@@ -54,18 +73,27 @@ AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAt
       queryElement(dot ? Type(emitter.b.getBF16Type()) : emitter.f32Type()) {
   for (unsigned i = 0; i < op.getQueries().size(); ++i) {
     Term &term = terms.emplace_back();
-    addComponent(term, op.getTermComponent(i),
+    addComponent(term, op.getTermComponent(i), /*isKey=*/true,
                  offsetof(AttentionParams, keys) + i * sizeof(ComponentParam));
     term.queries = allocate(headsPerItem * maxRows * term.width * getByteWidth(queryElement));
+    if (term.hasZeros())
+      term.querySums = allocate(headsPerItem * maxRows * term.groups * 4);
   }
-  addComponent(value, op.getValueComponent(), offsetof(AttentionParams, value));
+  addComponent(value, op.getValueComponent(), /*isKey=*/false,
+               offsetof(AttentionParams, value));
 
   int64_t stateRows = headsPerItem * maxRows, rows = registers.getRows();
   outputs = allocate(stateRows * value.width * 4);
   maxima = allocate(stateRows * 4);
   sums = allocate(stateRows * lanes * 4);
   scores = allocate(rows * tile * 4);
-  probabilities = dot ? allocate(rows * tile * 2) : scores;
+  // A row of them for each group of the value's columns; a single row may lie where the
+  // scores were.
+  int64_t probabilityBytes = dot ? 2 : 4;
+  probabilities = dot || value.groups > 1
+                      ? allocate(value.groups * rows * tile * probabilityBytes)
+                      : scores;
+  valueSums = allocate(rows * value.groups * 4);
   alphas = allocate(rows * 4);
 }
 
@@ -142,6 +170,8 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
     isFull = e.logicalAnd(e.lessOrEqual(kvBegin, t), e.lessOrEqual(tileEnd, kvEnd));
     needsMask = e.logicalOr(e.less(t, allBegin), e.less(allEnd, tileEnd));
     forEachComponent([&](Component &c, bool) {
+      if (c.isQuantized)
+        emitFindScales(c, params, t);
       if (!c.isPacked())
         return emitFindRows(c, params, t);
       for (int64_t i = 0; i < tile / kPackedTokens; ++i) {
@@ -153,8 +183,10 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
     auto emitHead = [&](Value headIndex) {
       Value head = e.add(firstHead, headIndex);
       Value isLast = e.equal(headIndex, e.i64(headsPerItem - 1));
-      forEachComponent(
-          [&](Component &c, bool isKey) { emitFetch(c, isKey, params, head, isLast); });
+      forEachComponent([&](Component &c, bool isKey) {
+        emitFetch(c, isKey, params, head, isLast);
+        emitFetchScales(c, params, head);
+      });
       e.loop(e.i64(0), paddedRows, registers.getRows(), [&](Value firstRow) {
         emitScores(head, headIndex, firstRow);
         e.ifThen(needsMask, [&] { emitMask(firstRow); });
@@ -202,6 +234,7 @@ void AttentionKernel::emitLoadQueries(Value params, Value firstHead) {
                  [&](Value i) { e.store(e.i64(0), e.offset(target, e.mul(i, 8))); });
         };
         e.ifThen(e.less(row, numRows), copy, clear);
+        emitSumQueries(term, headIndex, row);
       });
     });
   }

@@ -21,6 +21,12 @@
 // [16 / p][width][p] for values, where p is the packed pair. A packed layout is read
 // in place; a row-major page, and a block that is not wholly visible, is packed into
 // scratch first, with the rows that are not visible read as zero.
+//
+// A quantised component is read in place too, and its codes become operands in
+// registers, where the products are bf16_dot and the image is the one made for that;
+// else fetch decodes a block at a time. Either way the operands are the codes, and scales
+// do their work on scores and probabilities: one multiplication for a row, a key and a
+// group of columns.
 //===----------------------------------------------------------------------===//
 #ifndef KVC_LIB_CONVERSION_KVCTOCPU_ATTENTIONKERNEL_H
 #define KVC_LIB_CONVERSION_KVCTOCPU_ATTENTIONKERNEL_H
@@ -64,24 +70,51 @@ private:
 
   /// A component as the kernel reads it.
   struct Component {
+    ComponentAttr attr;
     int64_t width;
-    Type element;
+    Type element;          ///< of packed blocks; of a quantised one, of its operands
     Layout layout;
     int64_t pair;          ///< elements side by side in a packed block
+    bool isQuantized;
+    bool inRegisters;      ///< codes are decoded by the products
+    int64_t groups = 1;    ///< along the width, each with a scale
     int64_t params;        ///< offset of its ComponentParam
     int64_t base, next;    ///< scratch: pointers of the blocks of this and the next tile
     int64_t rows;          ///< scratch: pointers of the rows of a tile (row-major)
     int64_t blocks;        ///< scratch: pointers of this head's packed blocks
     int64_t ahead;         ///< scratch: pointers of the blocks to prefetch
     int64_t packed;        ///< scratch: blocks that were packed here
-    int64_t blockBytes() const { return kPackedTokens * width * getByteWidth(element); }
+    int64_t decoded;       ///< scratch: rows of a block, decoded (row-major codes)
+    int64_t scales, zeros; ///< scratch: [groups][tile] f32
+    int64_t scaleRows;     ///< scratch: addresses of the scales, then of the zero points
+
+    /// Bytes of a block in the page, and of one as the products read it.
+    int64_t storedBytes() const {
+      return kPackedTokens * width * attr.getElementType().getIntOrFloatBitWidth() / 8;
+    }
+    int64_t blockBytes() const {
+      return inRegisters ? storedBytes() : kPackedTokens * width * getByteWidth(element);
+    }
     bool isPacked() const { return layout != Layout::RowMajor; }
+    /// The products read the page itself, but for blocks that are not wholly visible.
+    bool isInPlace() const { return isPacked() && (!isQuantized || inRegisters); }
+    bool is4Bit() const { return attr.getElementType().isInteger(4); }
+    /// Scales in memory, which differ among tokens or not.
+    bool hasScales() const { return getNumScales(attr) > 0; }
+    bool hasZeros() const { return hasScales() && attr.getScale().getZeroPoint(); }
+    bool isStatic() const { return hasScales() && attr.getScale().getIsStatic(); }
+    /// What a code is multiplied by, if it is a constant; else 1.
+    double constantScale() const {
+      ScaleAttr scale = attr.getScale();
+      return scale && scale.getConstant() ? scale.getConstant().getValueAsDouble() : 1.0;
+    }
   };
   struct Term : Component {
-    int64_t queries; ///< scratch: the rows of the item's queries
+    int64_t queries;   ///< scratch: the rows of the item's queries
+    int64_t querySums; ///< scratch: of each row and group, f32 (zero points)
   };
 
-  void addComponent(Component &component, ComponentAttr attr, int64_t params);
+  void addComponent(Component &component, ComponentAttr attr, bool isKey, int64_t params);
   int64_t allocate(int64_t bytes);
   template <typename Fn> void forEachComponent(Fn fn);
 
@@ -103,6 +136,23 @@ private:
   void emitCopyKeys(const Component &c, Value source, Value block, Value target);
   void emitCopyValues(const Component &c, Value source, Value block, Value target);
   Value isVisible(Value token);
+  Value visibleLanes(Value block);
+
+  // Quantised components (AttentionDequantize.cpp).
+  llvm::SmallVector<Value> emitDecodeRows(const Component &c, const BlockRows &rows);
+  void emitDecodeImage(const Component &c, bool isKey, Value source, Value block,
+                       Value target);
+  void emitCopyImage(const Component &c, bool isKey, Value source, Value block,
+                     Value target);
+  /// Operands of the next steps of a product from an image: bf16 pairs of `lanes` keys or
+  /// columns each, in their order.
+  llvm::SmallVector<Value> decodeWords(const Component &c, Value words);
+
+  // Scales (AttentionScales.cpp).
+  void emitFindScales(const Component &c, Value params, Value tileBegin);
+  void emitFetchScales(const Component &c, Value params, Value head);
+  void emitSumQueries(const Term &term, Value headIndex, Value row);
+  Value applyScales(const Term &term, int64_t group, Value products, Value row, Value key);
 
   // Products (AttentionProducts.cpp).
   void emitScores(Value head, Value headIndex, Value firstRow);
@@ -111,8 +161,19 @@ private:
   void emitValues(Value headIndex, Value firstRow);
   void emitValueColumns(Value headIndex, Value firstRow, Value firstColumn,
                         llvm::ArrayRef<int64_t> vectors);
-  llvm::SmallVector<Value> loadKeys(const Component &c, Value address);
-  llvm::SmallVector<Value> loadQueries(const Term &term, Value address);
+  llvm::SmallVector<Value> emitTermProducts(const Term &term, int64_t group, Value headIndex,
+                                            Value firstRow, Value firstKey,
+                                            llvm::SmallVector<Value> acc);
+  llvm::SmallVector<llvm::SmallVector<Value>>
+  loadSteps(const Component &c, Value address, int64_t stride, int64_t count);
+  void emitStoreWeights(Value row, int64_t key, Value probability,
+                        llvm::MutableArrayRef<Value> zeroSums);
+  llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
+  llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
+  loadValueSteps(Value block, Value step, llvm::ArrayRef<int64_t> vectors, int64_t count);
+  void emitPrefetchValues(Value ahead, Value step, llvm::ArrayRef<int64_t> vectors,
+                          int64_t columnBytes);
+  void emitOrderColumns(Value headIndex, Value row);
   Value modifyScore(Value dot, const ScorePoint &point);
   Value rowPosition(Value row);
   Value rowHead(Value head, Value row);
@@ -148,6 +209,7 @@ private:
   // Offsets in the scratch memory.
   int64_t scratchBytes = 0;
   int64_t outputs, maxima, sums, scores, probabilities, alphas;
+  int64_t valueSums; ///< of each row of a register tile and group: its zero points
 
   // Values of the item at hand.
   Value scratch, numRows, paddedRows, queryPos, kvBegin, kvEnd, allBegin, allEnd;

@@ -104,66 +104,108 @@ Value AttentionKernel::modifyScore(Value product, const ScorePoint &point) {
   return e.mulf(score, e.splat(lanes, kLog2E));
 }
 
+/// Operands of `count` steps of a product, each a list of vectors as loadPair gives:
+/// `lanes` keys or columns of a packed block, steps `stride` bytes apart, or what the
+/// words of an image hold.
+SmallVector<SmallVector<Value>> AttentionKernel::loadSteps(const Component &c, Value address,
+                                                           int64_t stride, int64_t count) {
+  SmallVector<SmallVector<Value>> steps;
+  if (!c.inRegisters) {
+    for (int64_t u = 0; u < count; ++u)
+      steps.push_back(loadPair(e, e.offset(address, u * stride), c.element, c.pair, lanes, dot));
+    return steps;
+  }
+  VectorType line = e.vectorOf(4 * lanes, e.b.getI8Type());
+  while (static_cast<int64_t>(steps.size()) < count) {
+    for (Value operand : decodeWords(c, e.load(line, address)))
+      steps.push_back({operand});
+    address = e.offset(address, 4 * lanes);
+  }
+  return steps;
+}
+
+/// acc + q . c of one register tile of rows with one step of key vectors, over the columns
+/// of a group.
+SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t group,
+                                                     Value headIndex, Value firstRow,
+                                                     Value firstKey, SmallVector<Value> acc) {
+  int64_t numRows = registers.getRows(), numVectors = registers.getKeyVectors();
+  // Bytes of a pair of elements, or of what they take in an image, of one key.
+  int64_t queryBytes = getByteWidth(queryElement), rowBytes = term.width * queryBytes;
+  int64_t unitBytes = term.pair * getByteWidth(term.element);
+  int64_t stepBytes = term.blockBytes() / (term.width / term.pair);
+  SmallVector<Value> keys, ahead;
+  for (int64_t v = 0; v < numVectors; ++v) {
+    // A block of 16 keys is one vector or several.
+    Value key = e.add(firstKey, v * lanes);
+    Value pointer = e.mul(e.div(key, kPackedTokens), sizeof(void *));
+    Value block = e.load(e.ptrType(), scratchAt(term.blocks, pointer));
+    if (!term.inRegisters)
+      block = e.offset(block, e.mul(e.rem(key, kPackedTokens), unitBytes));
+    keys.push_back(block);
+    if (phase == Phase::Decode && term.isInPlace() && v * lanes % kPackedTokens == 0)
+      ahead.push_back(e.load(e.ptrType(), scratchAt(term.ahead, pointer)));
+  }
+  Value queries = scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
+  int64_t groupWidth = getScaleGroup(term.attr);
+  int64_t begin = group * groupWidth, end = std::min(begin + groupWidth, term.width);
+  return e.loop(e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
+                [&](Value first, ValueRange carried) {
+    SmallVector<Value> acc(carried);
+    Value keyOffset = e.mul(first, stepBytes);
+    Value queryOffset = e.mul(first, term.pair * queryBytes);
+    for (int64_t byte = 0; byte < kUnroll * stepBytes; byte += 64)
+      for (Value pointer : ahead)
+        e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
+    SmallVector<SmallVector<SmallVector<Value>>> loaded;
+    for (Value pointer : keys)
+      loaded.push_back(loadSteps(term, e.offset(pointer, keyOffset), stepBytes, kUnroll));
+    for (int64_t u = 0; u < kUnroll; ++u)
+      for (int64_t r = 0; r < numRows; ++r) {
+        Value address = e.offset(e.offset(queries, queryOffset),
+                                 r * rowBytes + u * term.pair * queryBytes);
+        if (dot) {
+          Value query = broadcastPair(e, address, lanes);
+          for (int64_t v = 0; v < numVectors; ++v) {
+            Value &sum = acc[r * numVectors + v];
+            sum = dotBF16(e, sum, loaded[v][u][0], query);
+          }
+          continue;
+        }
+        for (int64_t p = 0; p < term.pair; ++p) {
+          Value query = e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), lanes);
+          for (int64_t v = 0; v < numVectors; ++v) {
+            Value &sum = acc[r * numVectors + v];
+            sum = e.fma(loaded[v][u][p], query, sum);
+          }
+        }
+      }
+    return acc;
+  });
+}
+
 /// Scores of one register tile of rows with all keys of the tile.
 void AttentionKernel::emitScores(Value head, Value headIndex, Value firstRow) {
   int64_t numRows = registers.getRows(), numVectors = registers.getKeyVectors();
-  int64_t keysPerStep = numVectors * lanes;
-  e.loop(e.i64(0), e.i64(tile), keysPerStep, [&](Value firstKey) {
-    SmallVector<Value> acc(numRows * numVectors, e.splat(lanes, 0.0));
-    for (const Term &term : terms) {
-      int64_t unitBytes = term.pair * getByteWidth(term.element);
-      int64_t rowBytes = term.width * getByteWidth(queryElement);
-      SmallVector<Value> keys, ahead;
-      for (int64_t v = 0; v < numVectors; ++v) {
-        // A block of 16 keys is one vector or several.
-        Value key = e.add(firstKey, v * lanes);
-        Value pointer = e.mul(e.div(key, kPackedTokens), sizeof(void *));
-        Value inBlock = e.mul(e.rem(key, kPackedTokens), unitBytes);
-        keys.push_back(
-            e.offset(e.load(e.ptrType(), scratchAt(term.blocks, pointer)), inBlock));
-        if (phase == Phase::Decode && term.isPacked() && v * lanes % kPackedTokens == 0)
-          ahead.push_back(e.load(e.ptrType(), scratchAt(term.ahead, pointer)));
-      }
-      Value queries =
-          scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
-      int64_t steps = term.width / term.pair;
-      acc = e.loop(e.i64(0), e.i64(steps), kUnroll, acc, [&](Value first, ValueRange carried) {
-        SmallVector<Value> acc(carried);
-        Value keyOffset = e.mul(first, kPackedTokens * unitBytes);
-        Value queryOffset = e.mul(first, term.pair * getByteWidth(queryElement));
-        for (int64_t u = 0; u < kUnroll; ++u) {
-          int64_t keyStep = u * kPackedTokens * unitBytes;
-          for (Value pointer : ahead)
-            if (keyStep % 64 == 0)
-              e.prefetch(e.offset(e.offset(pointer, keyOffset), keyStep));
-          SmallVector<SmallVector<Value>> loaded;
-          for (Value pointer : keys)
-            loaded.push_back(loadPair(e, e.offset(e.offset(pointer, keyOffset), keyStep),
-                                      term.element, term.pair, lanes, dot));
-          for (int64_t r = 0; r < numRows; ++r) {
-            Value address = e.offset(e.offset(queries, queryOffset),
-                                     r * rowBytes + u * term.pair * getByteWidth(queryElement));
-            if (dot) {
-              Value query = broadcastPair(e, address, lanes);
-              for (int64_t v = 0; v < numVectors; ++v) {
-                Value &sum = acc[r * numVectors + v];
-                sum = dotBF16(e, sum, loaded[v][0], query);
-              }
-              continue;
-            }
-            for (int64_t p = 0; p < term.pair; ++p) {
-              Value query =
-                  e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), lanes);
-              for (int64_t v = 0; v < numVectors; ++v) {
-                Value &sum = acc[r * numVectors + v];
-                sum = e.fma(loaded[v][p], query, sum);
-              }
-            }
+  e.loop(e.i64(0), e.i64(tile), numVectors * lanes, [&](Value firstKey) {
+    SmallVector<Value> zeros(numRows * numVectors, e.splat(lanes, 0.0)), sums = zeros;
+    bool isFirst = true;
+    for (const Term &term : terms)
+      for (int64_t group = 0; group < term.groups; ++group) {
+        bool isScaled = term.hasScales() || term.constantScale() != 1.0;
+        SmallVector<Value> acc = emitTermProducts(term, group, headIndex, firstRow, firstKey,
+                                                  isScaled ? zeros : sums);
+        for (int64_t r = 0; isScaled && r < numRows; ++r)
+          for (int64_t v = 0; v < numVectors; ++v) {
+            Value &sum = acc[r * numVectors + v];
+            sum = applyScales(term, group, sum, stateRow(headIndex, e.add(firstRow, r)),
+                              e.add(firstKey, v * lanes));
+            if (!isFirst)
+              sum = e.addf(sum, sums[r * numVectors + v]);
           }
-        }
-        return acc;
-      });
-    }
+        sums = acc;
+        isFirst = false;
+      }
     Value row = scratchAt(scores, e.mul(firstKey, 4));
     for (int64_t r = 0; r < numRows; ++r)
       for (int64_t v = 0; v < numVectors; ++v) {
@@ -171,7 +213,7 @@ void AttentionKernel::emitScores(Value head, Value headIndex, Value firstRow) {
         auto keyPosition = [&] { return keyPositions(e.add(firstKey, v * lanes)); };
         auto queryHead = [&] { return rowHead(head, e.add(firstRow, r)); };
         ScorePoint point{queryPosition, keyPosition, queryHead, getQueryHeads()};
-        e.store(modifyScore(acc[r * numVectors + v], point),
+        e.store(modifyScore(sums[r * numVectors + v], point),
                 e.offset(row, (r * tile + v * lanes) * 4));
       }
   });
@@ -195,6 +237,31 @@ void AttentionKernel::emitMask(Value firstRow) {
       e.store(e.select(keep, score, hidden), address);
     });
   });
+}
+
+/// Stores what the codes of the value are multiplied by, for each group of columns: the
+/// probabilities of the vector of keys that begins with `key` times their scales; adds to
+/// `zeroSums` the probabilities times the zero points.
+void AttentionKernel::emitStoreWeights(Value row, int64_t key, Value probability,
+                                       MutableArrayRef<Value> zeroSums) {
+  int64_t bytes = dot ? 2 : 4;
+  Type element = dot ? Type(e.b.getBF16Type()) : e.f32Type();
+  VectorType vector = e.vectorOf(lanes, e.f32Type());
+  for (int64_t group = 0; group < value.groups; ++group) {
+    int64_t offset = (group * tile + key) * 4;
+    Value weight = probability;
+    if (value.hasScales())
+      weight = e.mulf(weight, e.load(vector, scratchAt(value.scales + offset)));
+    else if (value.constantScale() != 1.0)
+      weight = e.mulf(weight, e.splat(lanes, value.constantScale()));
+    if (!zeroSums.empty())
+      zeroSums[group] = e.fma(probability, e.load(vector, scratchAt(value.zeros + offset)),
+                              zeroSums[group]);
+    Value rowOffset = e.mul(row, tile * bytes);
+    e.store(e.fromF32(weight, element),
+            scratchAt(probabilities + (group * registers.getRows() * tile + key) * bytes,
+                      rowOffset));
+  }
 }
 
 /// One step of the online softmax: new maxima and sums, probabilities, and the
@@ -227,14 +294,15 @@ void AttentionKernel::emitSoftmax(Value headIndex, Value firstRow) {
     Value base = e.broadcast(e.select(isNone, e.f32(0), newMax), lanes);
     Value alpha = e.exp2(e.subf(e.broadcast(oldMax, lanes), base));
     Value sum = e.mulf(e.load(vector, sumAddress), alpha);
-    for (auto [i, value] : llvm::enumerate(score)) {
-      Value probability = e.exp2(e.subf(value, base));
+    SmallVector<Value> zeroSums(value.hasZeros() ? value.groups : 0, e.splat(lanes, 0.0));
+    for (auto [i, oneScore] : llvm::enumerate(score)) {
+      Value probability = e.exp2(e.subf(oneScore, base));
       sum = e.addf(sum, probability);
-      int64_t bytes = dot ? 2 : 4;
-      Type element = dot ? Type(e.b.getBF16Type()) : e.f32Type();
-      e.store(e.fromF32(probability, element),
-              e.offset(scratchAt(probabilities, e.mul(r, tile * bytes)), i * lanes * bytes));
+      emitStoreWeights(r, i * lanes, probability, zeroSums);
     }
+    for (auto [group, zeros] : llvm::enumerate(zeroSums))
+      e.store(e.reduceAdd(zeros),
+              scratchAt(valueSums + group * 4, e.mul(r, value.groups * 4)));
     e.store(newMax, maxAddress);
     e.store(sum, sumAddress);
     e.store(vector::ExtractOp::create(e.b, e.loc, alpha, 0), scratchAt(alphas, e.mul(r, 4)));
@@ -245,39 +313,111 @@ void AttentionKernel::emitSoftmax(Value headIndex, Value firstRow) {
 // Values
 //===----------------------------------------------------------------------===//
 
+/// The lanes of the vectors that cover `columns` columns of the value, a multiple of 8.
+/// Words of 4-bit codes hold two columns: two vectors have their first, and their second.
+SmallVector<int64_t> AttentionKernel::coverColumns(int64_t columns) const {
+  SmallVector<int64_t> vectors;
+  bool inPairs = value.inRegisters && value.is4Bit();
+  while (columns > 0) {
+    int64_t count = std::min(lanes, columns);
+    if (inPairs)
+      count = llvm::bit_floor(static_cast<uint64_t>(std::min(lanes, columns / 2)));
+    vectors.append(inPairs ? 2 : 1, count);
+    columns -= inPairs ? 2 * count : count;
+  }
+  return vectors;
+}
+
 /// Adds the weighted values of the tile to one register tile of rows.
 void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
   int64_t perChunk = registers.getValueVectors();
+  if (value.inRegisters && value.is4Bit())
+    perChunk = llvm::alignTo(perChunk, 2);
   SmallVector<int64_t> whole(perChunk, lanes);
-  int64_t chunks = value.width / (perChunk * lanes);
+  int64_t chunks = value.width / (perChunk * lanes), covered = chunks * perChunk * lanes;
   e.loop(e.i64(0), e.i64(chunks), 1, [&](Value chunk) {
     emitValueColumns(headIndex, firstRow, e.mul(chunk, perChunk * lanes), whole);
   });
-  SmallVector<int64_t> rest;
-  for (auto [column, count] : valueColumns())
-    if (column >= chunks * perChunk * lanes)
-      rest.push_back(count);
+  SmallVector<int64_t> rest = coverColumns(value.width - covered);
   if (!rest.empty())
-    emitValueColumns(headIndex, firstRow, e.i64(chunks * perChunk * lanes), rest);
+    emitValueColumns(headIndex, firstRow, e.i64(covered), rest);
+}
+
+/// Operands of `count` steps of the value's vectors from step `step` on, by vector.
+SmallVector<SmallVector<SmallVector<Value>>>
+AttentionKernel::loadValueSteps(Value block, Value step, ArrayRef<int64_t> vectors,
+                                int64_t count) {
+  int64_t unitBytes = value.pair * getByteWidth(value.element);
+  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
+  SmallVector<SmallVector<SmallVector<Value>>> loaded(vectors.size());
+  Value address = e.offset(block, e.mul(step, stepBytes));
+  int64_t column = 0;
+  for (size_t v = 0; v < vectors.size(); ++v) {
+    int64_t lanes = vectors[v];
+    if (!value.inRegisters) {
+      for (int64_t u = 0; u < count; ++u)
+        loaded[v].push_back(loadPair(e, e.offset(address, u * stepBytes + column * unitBytes),
+                                     value.element, value.pair, lanes, dot));
+      column += lanes;
+      continue;
+    }
+    // Words of 4 tokens: two steps.
+    int64_t columns = value.is4Bit() ? 2 * lanes : lanes;
+    for (int64_t u = 0; u < count; u += 2) {
+      Value words = e.load(e.vectorOf(4 * lanes, e.b.getI8Type()),
+                           e.offset(address, u * stepBytes + column * (4 * lanes / columns)));
+      SmallVector<Value> operands = decodeWords(value, words);
+      if (value.is4Bit()) {
+        for (int64_t i = 0; i < 4; ++i)
+          loaded[v + i % 2].push_back({operands[i]});
+      } else {
+        for (Value operand : operands)
+          loaded[v].push_back({operand});
+      }
+    }
+    column += columns;
+    v += value.is4Bit() ? 1 : 0;
+  }
+  return loaded;
 }
 
 void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value firstColumn,
                                        ArrayRef<int64_t> vectors) {
   int64_t numRows = registers.getRows(), numVectors = vectors.size();
-  int64_t unitBytes = value.pair * getByteWidth(value.element);
   int64_t probabilityBytes = dot ? 2 : 4;
-  Value columnBytes = e.mul(firstColumn, 4);
-  Value rows = e.offset(
-      scratchAt(outputs, e.mul(stateRow(headIndex, firstRow), value.width * 4)), columnBytes);
+  // Of a column, in the block of one step.
+  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
+  int64_t columnBytes = (value.inRegisters ? 2 : 1) * stepBytes / value.width;
+  Value outputRows =
+      e.offset(scratchAt(outputs, e.mul(stateRow(headIndex, firstRow), value.width * 4)),
+               e.mul(firstColumn, 4));
+  // The group of columns that each vector is in, and its weights.
+  SmallVector<Value> groups, weightsOf;
+  int64_t column = 0;
+  for (int64_t count : vectors) {
+    Value group = e.i64(0);
+    if (value.groups > 1)
+      group = e.div(e.add(firstColumn, column), getScaleGroup(value.attr));
+    groups.push_back(group);
+    weightsOf.push_back(
+        scratchAt(probabilities, e.mul(group, numRows * tile * probabilityBytes)));
+    column += count;
+  }
 
   SmallVector<Value> acc;
   for (int64_t r = 0; r < numRows; ++r) {
     Value alpha = e.load(e.f32Type(), scratchAt(alphas + r * 4));
     int64_t column = 0;
-    for (int64_t count : vectors) {
+    for (auto [v, count] : llvm::enumerate(vectors)) {
       Value old = e.load(e.vectorOf(count, e.f32Type()),
-                         e.offset(rows, (r * value.width + column) * 4));
-      acc.push_back(e.mulf(old, e.broadcast(alpha, count)));
+                         e.offset(outputRows, (r * value.width + column) * 4));
+      Value sum = e.mulf(old, e.broadcast(alpha, count));
+      if (value.hasZeros()) {
+        Value zeros = e.load(e.f32Type(), scratchAt(valueSums + r * value.groups * 4,
+                                                    e.mul(groups[v], 4)));
+        sum = e.addf(sum, e.broadcast(zeros, count));
+      }
+      acc.push_back(sum);
       column += count;
     }
   }
@@ -285,55 +425,86 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
                                                              ValueRange carried) {
     Value pointer = e.mul(e.div(firstKey, kPackedTokens), sizeof(void *));
     Value block = e.offset(e.load(e.ptrType(), scratchAt(value.blocks, pointer)),
-                           e.mul(firstColumn, unitBytes));
+                           e.mul(firstColumn, columnBytes));
     Value ahead;
-    if (phase == Phase::Decode && value.isPacked())
+    if (phase == Phase::Decode && value.isInPlace())
       ahead = e.offset(e.load(e.ptrType(), scratchAt(value.ahead, pointer)),
-                       e.mul(firstColumn, unitBytes));
-    Value weights = scratchAt(probabilities, e.mul(firstKey, probabilityBytes));
+                       e.mul(firstColumn, columnBytes));
     int64_t steps = kPackedTokens / value.pair;
     return e.loop(e.i64(0), e.i64(steps), kUnroll, SmallVector<Value>(carried),
                   [&](Value step, ValueRange carried) {
       SmallVector<Value> acc(carried);
-      Value valueOffset = e.mul(step, value.width * unitBytes);
-      Value weightOffset = e.mul(step, value.pair * probabilityBytes);
-      for (int64_t u = 0; u < kUnroll; ++u) {
-        int64_t column = 0;
-        SmallVector<SmallVector<Value>> loaded;
-        for (int64_t count : vectors) {
-          int64_t offset = (u * value.width + column) * unitBytes;
-          if (ahead && column * unitBytes % 64 == 0)
-            e.prefetch(e.offset(e.offset(ahead, valueOffset), offset));
-          loaded.push_back(loadPair(e, e.offset(e.offset(block, valueOffset), offset),
-                                    value.element, value.pair, count, dot));
-          column += count;
-        }
-        for (int64_t r = 0; r < numRows; ++r) {
-          Value address =
-              e.offset(e.offset(weights, weightOffset),
-                       (r * tile + u * value.pair) * probabilityBytes);
+      if (ahead)
+        emitPrefetchValues(ahead, step, vectors, columnBytes);
+      SmallVector<SmallVector<SmallVector<Value>>> loaded =
+          loadValueSteps(block, step, vectors, kUnroll);
+      Value weightOffset = e.add(e.mul(firstKey, probabilityBytes),
+                                 e.mul(step, value.pair * probabilityBytes));
+      for (int64_t u = 0; u < kUnroll; ++u)
+        for (int64_t r = 0; r < numRows; ++r)
           for (auto [v, count] : llvm::enumerate(vectors)) {
+            Value address = e.offset(e.offset(weightsOf[v], weightOffset),
+                                     (r * tile + u * value.pair) * probabilityBytes);
             Value &sum = acc[r * numVectors + v];
             if (dot) {
-              sum = dotBF16(e, sum, loaded[v][0], broadcastPair(e, address, count));
+              sum = dotBF16(e, sum, loaded[v][u][0], broadcastPair(e, address, count));
               continue;
             }
             for (int64_t p = 0; p < value.pair; ++p)
-              sum = e.fma(loaded[v][p],
+              sum = e.fma(loaded[v][u][p],
                           e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), count),
                           sum);
           }
-        }
-      }
       return acc;
     });
   });
   for (int64_t r = 0; r < numRows; ++r) {
     int64_t column = 0;
     for (auto [v, count] : llvm::enumerate(vectors)) {
-      e.store(acc[r * numVectors + v], e.offset(rows, (r * value.width + column) * 4));
+      e.store(acc[r * numVectors + v],
+              e.offset(outputRows, (r * value.width + column) * 4));
       column += count;
     }
+  }
+}
+
+/// Prefetches the lines of the next block that the steps from `step` on are in.
+void AttentionKernel::emitPrefetchValues(Value ahead, Value step, ArrayRef<int64_t> vectors,
+                                         int64_t columnBytes) {
+  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
+  int64_t columns = 0;
+  for (int64_t count : vectors)
+    columns += count;
+  int64_t stepsOfRow = value.inRegisters ? 2 : 1;
+  Value address = e.offset(ahead, e.mul(step, stepBytes));
+  for (int64_t u = 0; u < kUnroll; u += stepsOfRow)
+    for (int64_t byte = 0; byte < columns * columnBytes; byte += 64)
+      e.prefetch(e.offset(address, u * stepBytes + byte));
+}
+
+/// Puts the columns of the rows of a head in their order, after the last tile: the
+/// vectors of 4-bit codes have every other 4.
+void AttentionKernel::emitOrderColumns(Value headIndex, Value row) {
+  if (!value.inRegisters || !value.is4Bit())
+    return;
+  Value base = scratchAt(outputs, e.mul(stateRow(headIndex, row), value.width * 4));
+  int64_t column = 0;
+  SmallVector<int64_t> vectors = coverColumns(value.width);
+  for (size_t v = 0; v < vectors.size(); v += 2) {
+    int64_t count = vectors[v];
+    VectorType type = e.vectorOf(count, e.f32Type());
+    Value first = e.load(type, e.offset(base, column * 4));
+    Value second = e.load(type, e.offset(base, (column + count) * 4));
+    for (int64_t half : {0, 1}) {
+      SmallVector<int64_t> indices;
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t place = half * count + i;
+        indices.push_back(place / 8 * 4 + place % 4 + (place % 8 < 4 ? 0 : count));
+      }
+      e.store(vector::ShuffleOp::create(e.b, e.loc, first, second, indices),
+              e.offset(base, (column + half * count) * 4));
+    }
+    column += 2 * count;
   }
 }
 

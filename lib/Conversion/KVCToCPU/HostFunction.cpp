@@ -46,11 +46,14 @@ static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
   if (terms > KVC_MAX_COMPONENTS)
     return op.emitOpError("expected at most ")
            << KVC_MAX_COMPONENTS << " terms on the CPU, got " << terms;
-  auto isBF16 = [](Type type) { return getElementTypeOrSelf(type).isBF16(); };
+  auto isBF16 = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isBF16() || isQuantized(element);
+  };
   bool allBF16 = llvm::all_of(op.getQueries().getTypes(), isBF16) &&
-                 op.getValueComponent().getElementType().isBF16();
+                 isBF16(op.getValueComponent().getElementType());
   for (int64_t i = 0; i < terms; ++i) {
-    allBF16 &= op.getTermComponent(i).getElementType().isBF16();
+    allBF16 &= isBF16(op.getTermComponent(i).getElementType());
     if (failed(checkLayout(op, op.getTermComponent(i), Layout::PackedKey)))
       return failure();
   }
@@ -59,7 +62,7 @@ static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
   if (cpu.getProducts() != Products::Bf16Dot)
     return success();
   if (!allBF16)
-    return op.emitOpError("expected bf16 queries and components for bf16_dot products");
+    return op.emitOpError("expected bf16 queries and bf16 or quantised components for bf16_dot products");
   if (tier != CPUTier::AVX512BF16)
     return op.emitOpError("expected tier avx512_bf16 for bf16_dot products, got ")
            << stringifyCPUTier(tier);
@@ -232,23 +235,33 @@ void HostFunction::setTensor(Value params, int64_t field, Value tensor) {
   }
 }
 
+/// Fills an ArrayParam.
+void HostFunction::setArray(Value params, int64_t field, Value cache, StringRef name) {
+  auto type = cast<CacheType>(cache.getType());
+  int64_t index = type.getArrayIndex(name);
+  int64_t view = offsetof(kvc_cache_view_t, components) + index * sizeof(kvc_component_view_t);
+  int64_t elementBytes = getByteWidth(type.getArrays()[index].getMemoryElement());
+  Value abiCache = values.lookup(cache);
+  abi.store(abi.loadPtr(abiCache, view + offsetof(kvc_component_view_t, data)), params,
+            field + offsetof(ArrayParam, data));
+  constexpr std::pair<int64_t, int64_t> strides[] = {
+      {offsetof(kvc_component_view_t, page_stride), offsetof(ArrayParam, pageStride)},
+      {offsetof(kvc_component_view_t, head_stride), offsetof(ArrayParam, headStride)},
+      {offsetof(kvc_component_view_t, token_stride), offsetof(ArrayParam, tokenStride)}};
+  for (auto [from, to] : strides)
+    abi.store(e.mul(abi.loadI64(abiCache, view + from), elementBytes), params, field + to);
+}
+
 /// Fills a ComponentParam.
 void HostFunction::setComponent(Value params, int64_t field, Value cache,
                                 ComponentAttr component) {
-  auto type = cast<CacheType>(cache.getType());
-  int64_t view = offsetof(kvc_cache_view_t, components) +
-                 type.getComponentIndex(component.getName().getValue()) *
-                     sizeof(kvc_component_view_t);
-  Value abiCache = values.lookup(cache);
-  abi.store(abi.loadPtr(abiCache, view), params, field);
-  constexpr std::pair<int64_t, int64_t> strides[] = {
-      {offsetof(kvc_component_view_t, page_stride), offsetof(ComponentParam, pageStride)},
-      {offsetof(kvc_component_view_t, head_stride), offsetof(ComponentParam, headStride)},
-      {offsetof(kvc_component_view_t, token_stride), offsetof(ComponentParam, tokenStride)}};
-  for (auto [from, to] : strides)
-    abi.store(e.mul(abi.loadI64(abiCache, view + from),
-                    getByteWidth(component.getElementType())),
-              params, field + to);
+  StringRef name = component.getName().getValue();
+  setArray(params, field, cache, name);
+  if (getNumScales(component) == 0)
+    return;
+  setArray(params, field + offsetof(ComponentParam, scales), cache, (name + kScaleSuffix).str());
+  if (component.getScale().getZeroPoint())
+    setArray(params, field + offsetof(ComponentParam, zeros), cache, (name + kZeroSuffix).str());
 }
 
 Value HostFunction::parallelFor(LLVM::LLVMFuncOp kernel, Value params, Value count) {

@@ -72,6 +72,7 @@ private:
   Value parallelFor(mlir::LLVM::LLVMFuncOp kernel, Value params, Value count);
 
   void setTensor(Value params, int64_t field, Value tensor);
+  void setArray(Value params, int64_t field, Value cache, llvm::StringRef name);
   void setComponent(Value params, int64_t field, Value cache, ComponentAttr component);
 
   Emitter e;

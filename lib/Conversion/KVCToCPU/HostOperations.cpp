@@ -126,11 +126,19 @@ void HostFunction::emitAppend(AppendOp op) {
   Value batch = values.lookup(op.getBatch());
   Value tokens =
       e.toI64(batchField(batch, offsetof(kvc_batch_t, num_tokens), e.i32Type()));
-  checkTokens(op, llvm::to_vector(op.getValues()), tokens);
+  SmallVector<Value> tensors = llvm::to_vector(op.getValues());
+  llvm::append_range(tensors, op->getResults());
+  checkTokens(op, tensors, tokens);
   Value params = allocate(sizeof(AppendParams));
   abi.store(tokens, params, offsetof(AppendParams, numTokens));
   abi.store(batchField(batch, offsetof(kvc_batch_t, slots), e.ptrType()), params,
             offsetof(AppendParams, slots));
+  if (op.getNonfinite()) {
+    Value count = values.lookup(op.getNonfinite());
+    abi.store(tensorData(count), params, offsetof(AppendParams, nonfinite));
+    abi.store(e.mul(abi.loadI64(count, offsetof(kvc_tensor_t, strides)), 4), params,
+              offsetof(AppendParams, nonfiniteStride));
+  }
   auto type = cast<CacheType>(op.getCache().getType());
   for (auto [i, pair] : llvm::enumerate(
            llvm::zip(op.getComponents().getAsRange<StringAttr>(), op.getValues()))) {

@@ -23,10 +23,15 @@ struct TensorParam {
   int64_t tokenStride, headStride;
 };
 
-/// A component of a cache.
-struct ComponentParam {
+/// An array of a cache.
+struct ArrayParam {
   void *data;
   int64_t pageStride, headStride, tokenStride;
+};
+
+/// A component of a cache; null data of scales and zero points that it does not have.
+struct ComponentParam {
+  ArrayParam elements, scales, zeros;
 };
 
 struct AttentionParams {
@@ -49,6 +54,8 @@ inline constexpr int64_t kTokensPerItem = 16;
 struct AppendParams {
   int64_t numTokens;
   const int64_t *slots;
+  int32_t *nonfinite; ///< [tokens], or null
+  int64_t nonfiniteStride;
   TensorParam values[KVC_MAX_COMPONENTS];
   ComponentParam components[KVC_MAX_COMPONENTS];
 };

@@ -8,6 +8,7 @@
 #include "RowKernels.h"
 
 #include "Params.h"
+#include "QuantizeRow.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -48,14 +49,14 @@ static void emitAppendRow(Emitter &e, ComponentAttr component, Value params, int
   };
   int64_t elementBytes = getByteWidth(component.getElementType());
   int64_t pair = getPackedPair(component.getElementType()), width = component.getWidth();
-  Value base = e.offset(page, e.mul(head, stride(offsetof(ComponentParam, headStride))));
+  Value base = e.offset(page, e.mul(head, stride(offsetof(ArrayParam, headStride))));
   // A packed block of keys: [width / pair][16][pair], of values: [16 / pair][width][pair].
   Type unit = e.b.getIntegerType(8 * elementBytes);
   int64_t run = 1, targetStride = 0; // elements that stay together, bytes between runs
   Value target;
   switch (component.getLayout()) {
   case Layout::RowMajor:
-    target = e.offset(base, e.mul(inPage, stride(offsetof(ComponentParam, tokenStride))));
+    target = e.offset(base, e.mul(inPage, stride(offsetof(ArrayParam, tokenStride))));
     run = 8; // divides every width
     targetStride = 8 * elementBytes;
     break;
@@ -81,7 +82,13 @@ static void emitAppendRow(Emitter &e, ComponentAttr component, Value params, int
 
 void emitAppendBody(Emitter &e, AppendOp op, Value params, Value item) {
   auto cache = cast<CacheType>(op.getCache().getType());
+  // How many elements of a token were not finite.
+  Value count;
+  if (op.getNonfinite())
+    count = LLVM::AllocaOp::create(e.b, e.loc, e.ptrType(), e.i32Type(), e.i64(1));
   forEachToken(e, params, offsetof(AppendParams, numTokens), item, [&](Value token) {
+    if (count)
+      e.store(e.i32(0), count);
     Value slots = e.load(e.ptrType(), e.offset(params, offsetof(AppendParams, slots)));
     Value slot = e.load(e.i64Type(), e.offset(slots, e.mul(token, 8)));
     e.ifThen(e.lessOrEqual(e.i64(0), slot), [&] {
@@ -92,15 +99,25 @@ void emitAppendBody(Emitter &e, AppendOp op, Value params, Value item) {
         int64_t value = offsetof(AppendParams, values) + index * sizeof(TensorParam);
         int64_t field = offsetof(AppendParams, components) + index * sizeof(ComponentParam);
         Value data = e.load(e.ptrType(), e.offset(params, field));
-        Value stride = e.load(e.i64Type(),
-                              e.offset(params, field + offsetof(ComponentParam, pageStride)));
+        Value stride =
+            e.load(e.i64Type(), e.offset(params, field + offsetof(ArrayParam, pageStride)));
         Value pageAddress = e.offset(data, e.mul(page, stride));
+        Type element = getElementTypeOrSelf(op.getValues()[index].getType());
         e.loop(e.i64(0), e.i64(component.getHeads()), 1, [&](Value head) {
-          emitAppendRow(e, component, params, field, pageAddress, inPage, head,
-                        emitTensorRow(e, params, value, token, head));
+          Value source = emitTensorRow(e, params, value, token, head);
+          if (isQuantized(component.getElementType()))
+            return emitQuantizeRow(e, component, {params, field, page, inPage, head}, source,
+                                   element, count);
+          emitAppendRow(e, component, params, field, pageAddress, inPage, head, source);
         });
       }
     });
+    if (!count)
+      return;
+    auto load = [&](int64_t offset, Type type) { return e.load(type, e.offset(params, offset)); };
+    Value counts = load(offsetof(AppendParams, nonfinite), e.ptrType());
+    Value stride = load(offsetof(AppendParams, nonfiniteStride), e.i64Type());
+    e.store(e.load(e.i32Type(), count), e.offset(counts, e.mul(token, stride)));
   });
 }
 

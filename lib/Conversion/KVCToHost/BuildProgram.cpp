@@ -178,9 +178,11 @@ Descriptor::describe(Type type, bool isResult,
 
 /// True if dimension 0 of `type` is the number of tokens of the function's batch.
 /// The types alone tell: queries, keys, values, outputs and log-sum-exps are
-/// [tokens, heads] or [tokens, heads, width].
-static bool hasTokenRows(Type type) {
+/// [tokens, heads] or [tokens, heads, width]; an append's count is [tokens].
+static bool hasTokenRows(Type type, bool isResult) {
   auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && isResult && tensor.getRank() == 1)
+    return tensor.isDynamicDim(0) && tensor.getElementType().isInteger(32);
   return tensor && (tensor.getRank() == 2 || tensor.getRank() == 3) &&
          tensor.isDynamicDim(0) && isa<FloatType>(tensor.getElementType());
 }
@@ -214,7 +216,7 @@ LogicalResult Descriptor::addFunction(Location loc, const ProgramFunction &funct
     FailureOr<kvc_arg_desc_t> desc = describe(type, isResult, emit);
     if (failed(desc))
       return failure();
-    desc->rows_are_tokens = function.tokenRows.empty() ? hasOneBatch && hasTokenRows(type)
+    desc->rows_are_tokens = function.tokenRows.empty() ? hasOneBatch && hasTokenRows(type, isResult)
                                                        : function.tokenRows[out.args.size()];
     if (!function.alignments.empty())
       desc->alignment = function.alignments[out.args.size()];

@@ -157,6 +157,8 @@ Value CodeEmitter::finiteOrZero(Value x) {
 }
 
 Value CodeEmitter::roundToScaleType(Value x, Type element) {
+  // Which zero comes out of an extremum depends on the order: make it the positive one.
+  x = arith::AddFOp::create(b, loc, x, constant(x.getType(), 0));
   if (element.isF32())
     return x;
   // Without overflow.
@@ -165,8 +167,24 @@ Value CodeEmitter::roundToScaleType(Value x, Type element) {
   Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, low);
   x = arith::SelectOp::create(b, loc, above, high, x);
   x = arith::SelectOp::create(b, loc, below, low, x);
-  Value narrow = arith::TruncFOp::create(b, loc, withElement(x.getType(), element), x);
-  return arith::ExtFOp::create(b, loc, x.getType(), narrow);
+  // To f16 in f32, for processors that do not have it: the last 13 bits go. Below 2^-14
+  // the sum with 1/2 rounds to 2^-24.
+  auto number = [&](int64_t value) { return intConstant(x.getType(), value); };
+  Value bits = toBits(x);
+  Value lastBit = arith::AndIOp::create(
+      b, loc, arith::ShRUIOp::create(b, loc, bits, number(13)), number(1));
+  Value normal = arith::AddIOp::create(b, loc, bits, lastBit);
+  normal = arith::AddIOp::create(b, loc, normal, number(0xfff));
+  normal = arith::AndIOp::create(b, loc, normal, number(~int64_t{0x1fff}));
+  Value sign = arith::AndIOp::create(b, loc, bits, number(0x80000000));
+  Value magnitude = arith::AndIOp::create(b, loc, bits, number(0x7fffffff));
+  Value half = constant(x.getType(), 0.5);
+  Value subnormal = arith::SubFOp::create(
+      b, loc, arith::AddFOp::create(b, loc, toFloat(magnitude), half), half);
+  subnormal = arith::OrIOp::create(b, loc, toBits(subnormal), sign);
+  Value isNormal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, magnitude,
+                                         number(0x38800000));
+  return toFloat(arith::SelectOp::create(b, loc, isNormal, normal, subnormal));
 }
 
 CodeEmitter::Scale CodeEmitter::computeScale(ComponentAttr component, Value min, Value max) {

@@ -199,7 +199,7 @@ SmallVector<bool> HostEntries::findTokenRows() {
       add(rope.getInput());
     else if (auto merge = dyn_cast<MergeOp>(op))
       add(merge.getOutputs()), add(merge.getLses());
-    if (isa<AttentionOp, RopeOp, MergeOp>(op))
+    if (isa<AppendOp, AttentionOp, RopeOp, MergeOp>(op))
       add(op.getResults());
   }
   // A part says which of its dimensions are the same; this goes both ways.

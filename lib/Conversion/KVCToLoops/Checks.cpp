@@ -140,7 +140,9 @@ DictionaryAttr CheckCollector::collect() {
         .Case<CacheFromBuffersOp>([&](auto cache) { addCache(cache); })
         .Case<AppendOp>([&](auto append) {
           addUse(append.getBatch(), append.getCache());
-          addRows(append.getBatch(), append.getValues());
+          SmallVector<Value> tensors = llvm::to_vector(append.getValues());
+          llvm::append_range(tensors, append->getResults());
+          addRows(append.getBatch(), tensors);
         })
         .Case<AttentionOp>([&](auto attention) {
           addUse(attention.getBatch(), attention.getCache());

@@ -71,12 +71,15 @@ CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   auto isBF16 = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getElementType().isBF16();
   };
+  // bf16 holds every code exactly.
+  auto fits = [](ComponentAttr component) {
+    return component.getElementType().isBF16() || isQuantized(component.getElementType());
+  };
   bool dot = tier == CPUTier::AVX512BF16 && isBF16(op.getOutput()) &&
-             llvm::all_of(op.getQueries(), isBF16) &&
-             op.getValueComponent().getElementType().isBF16() &&
+             llvm::all_of(op.getQueries(), isBF16) && fits(op.getValueComponent()) &&
              op.getValueComponent().getWidth() >= kMinDotWidth;
   for (unsigned i = 0; i < op.getQueries().size(); ++i)
-    dot &= op.getTermComponent(i).getElementType().isBF16();
+    dot &= fits(op.getTermComponent(i));
 
   int64_t group = op.getGroup(), valueWidth = op.getValueComponent().getWidth();
   int64_t queryTokens = std::max<int64_t>(1, kPrefillRows / group);
