@@ -84,6 +84,7 @@ enum {
  *    up 0, 2, 4, 6, 1, 3, 5, 7.
  *  - PACKED_VALUE: [P/4][W/4][4] words of 4 tokens, a byte each in the order 0, 2,
  *    1, 3; word l has element l of 8 in the low halves and l + 4 in the high.
+ *  - LANE_KEY, of f8, i8 and i4x2: head * head_stride, then [P/16][W][16 tokens].
  *  The packed layouts need P to be a multiple of 16, PACKED_KEY also W to be a
  *  multiple of p. They take as many bytes as ROW_MAJOR. */
 typedef int32_t kvc_layout_t;
@@ -91,7 +92,8 @@ enum {
   KVC_LAYOUT_ROW_MAJOR = 0,
   KVC_LAYOUT_PACKED_KEY = 1,
   KVC_LAYOUT_PACKED_VALUE = 2,
-  KVC_LAYOUT_STATIC = 3
+  KVC_LAYOUT_STATIC = 3,
+  KVC_LAYOUT_LANE_KEY = 4
 };
 
 /*===--- Cache types ------------------------------------------------------===*/

@@ -10,6 +10,7 @@
 #include "kvc/Conversion/Passes.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 #include "kvc/Pipelines/Pipelines.h"
+#include "kvc/Support/CPUTier.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -21,6 +22,7 @@ using namespace kvc;
 static void addDecisions(OpPassManager &pm, const CPUPipelineOptions &options) {
   AssignCacheLayoutPassOptions layout;
   layout.layout = options.layout;
+  layout.codes = options.tier == stringifyCPUTier(CPUTier::AVX512BF16) ? "pairs" : "lanes";
   pm.addPass(createAssignCacheLayoutPass(layout));
   PlanPassOptions plan;
   plan.target = "cpu";

@@ -49,6 +49,8 @@ static kvc_status_t checkName(const kvc_cache_type_t &type, int32_t index) {
 
 /// Elements along the width that a packed layout keeps together.
 static int32_t getPackedWidth(const kvc_component_type_t &component) {
+  if (component.layout == KVC_LAYOUT_LANE_KEY)
+    return 1;
   switch (component.dtype) {
   case KVC_DTYPE_F8E4M3FN:
   case KVC_DTYPE_F8E5M2:
@@ -106,13 +108,20 @@ static kvc_status_t checkComponent(const kvc_cache_type_t &type,
   case KVC_LAYOUT_ROW_MAJOR:
   case KVC_LAYOUT_STATIC:
     return KVC_STATUS_OK;
+  case KVC_LAYOUT_LANE_KEY:
+    if (kvc_dtype_size(component.dtype) != 1)
+      return fail(KVC_STATUS_INVALID_ARGUMENT,
+                  "component '%s': expected elements of f8, i8 or i4x2 for the "
+                  "layout of lanes, got %s",
+                  component.name, kvc_dtype_name(component.dtype));
+    return checkPackedLayout(type, component);
   case KVC_LAYOUT_PACKED_KEY:
   case KVC_LAYOUT_PACKED_VALUE:
     return checkPackedLayout(type, component);
   default:
     return fail(KVC_STATUS_INVALID_ARGUMENT,
                 "component '%s': expected a layout from %d to %d, got %d",
-                component.name, KVC_LAYOUT_ROW_MAJOR, KVC_LAYOUT_STATIC,
+                component.name, KVC_LAYOUT_ROW_MAJOR, KVC_LAYOUT_LANE_KEY,
                 component.layout);
   }
 }

@@ -9,7 +9,7 @@ import numpy as np
 from . import _kvc, dtypes
 from .device import Device
 
-_LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2, "static": 3}
+_LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2, "static": 3, "lane_key": 4}
 _LAYOUT_NAMES = {number: name for name, number in _LAYOUTS.items()}
 _PACKED_TOKENS = 16  # of a block of packed keys
 
@@ -32,7 +32,7 @@ class Component:
     dtype : str
         Element type as MLIR spells it: "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i8";
         "i4x2" is a byte with two integers of 4 bits.
-    layout : {"row_major", "packed_key", "packed_value", "static"}
+    layout : {"row_major", "packed_key", "packed_value", "lane_key", "static"}
         Order of the elements of a page; the formulas are in ``kvc-rt/abi.h``.
     scale : float
         What the code 1 stands for, if the type says so; else 0.

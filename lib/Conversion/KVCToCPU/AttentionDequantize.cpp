@@ -5,8 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Codes of 8 and 4 bits become f32 or bf16, which hold each of them exactly: in
-// registers by table look-up, from the images made for that, or a block at a time into
-// scratch. Without scales: see AttentionScales.cpp. The images are those of
+// registers, from the images made for that, or a block at a time into scratch. Without scales: see AttentionScales.cpp. The images are those of
 // #kvc.component.
 //===----------------------------------------------------------------------===//
 #include "AttentionKernel.h"
@@ -111,12 +110,39 @@ static Value extractValues(Emitter &e, bool is4Bit, Value line, int64_t token) {
   return shuffle(e, line, line, indices);
 }
 
+/// Decodes 16 bytes for 16 keys each to a packed block.
+static Value extractLaneKeys(Emitter &e, bool is4Bit, Value source, Value w, int64_t next) {
+  Type i8 = e.b.getI8Type();
+  if (!is4Bit)
+    return e.load(e.vectorOf(kPackedTokens, i8),
+                  e.offset(source, e.mul(e.add(w, next), kPackedTokens)));
+  Value bytes = e.load(e.vectorOf(kPackedTokens, i8),
+                       e.offset(source, e.mul(e.div(w, 2), kPackedTokens)));
+  return next == 0 ? shift(e, bytes, 4, 4) : shift(e, bytes, 0, 4);
+}
+
 /// Decodes a block of an image to a packed block, rows that are not visible as zero.
 void AttentionKernel::emitDecodeImage(const Component &c, bool isKey, Value source,
                                       Value block, Value target) {
   Type stored = c.attr.getElementType(), i8 = e.b.getI8Type();
   int64_t elementBytes = getByteWidth(c.element);
   CodeEmitter codes(e.b, e.loc);
+  if (c.layout == Layout::LaneKey) {
+    Value visible = visibleLanes(block);
+    e.loop(e.i64(0), e.i64(c.width), 2, [&](Value w) {
+      SmallVector<Value> keys;
+      for (int64_t next : {0, 1}) {
+        Value number = codes.decode(extractLaneKeys(e, c.is4Bit(), source, w, next), stored);
+        keys.push_back(e.select(visible, number, e.splat(kPackedTokens, 0.0)));
+      }
+      Value out = e.offset(target, e.mul(w, kPackedTokens * elementBytes));
+      if (c.pair == 2)
+        return e.store(e.fromF32(interleave(e, keys[0], keys[1]), c.element), out);
+      e.store(keys[0], out);
+      e.store(keys[1], e.offset(out, kPackedTokens * elementBytes));
+    });
+    return;
+  }
   if (isKey) {
     Value visible = visibleLanes(block);
     int64_t wordElements = c.is4Bit() ? 8 : 4;
@@ -168,11 +194,12 @@ void AttentionKernel::emitDecodeImage(const Component &c, bool isKey, Value sour
 void AttentionKernel::emitCopyImage(const Component &c, bool isKey, Value source, Value block,
                                     Value target) {
   Type i8 = e.b.getI8Type();
-  VectorType lineType = e.vectorOf(64, i8);
   // The token of each byte, of 16 in a line of keys, of 4 in one of values.
   SmallVector<int64_t> tokens;
   for (int64_t byte = 0; byte < 64; ++byte) {
-    if (isKey)
+    if (c.layout == Layout::LaneKey)
+      tokens.push_back(byte % kPackedTokens);
+    else if (isKey)
       tokens.push_back(c.is4Bit() ? byte / 4 : byte / 16 * 4 + byte % 8 / 2);
     else
       tokens.push_back(c.is4Bit() ? byte % 4 / 2 + byte % 2 * 2
@@ -181,10 +208,11 @@ void AttentionKernel::emitCopyImage(const Component &c, bool isKey, Value source
   Value all = arith::ExtSIOp::create(e.b, e.loc, e.vectorOf(kPackedTokens, i8),
                                      visibleLanes(block));
   int64_t rowBytes = c.storedBytes() / 4; // of 4 tokens
-  if (isKey) {
-    Value mask = shuffle(e, all, all, tokens);
-    e.loop(e.i64(0), e.i64(c.storedBytes()), 64, [&](Value offset) {
-      Value bytes = e.load(lineType, e.offset(source, offset));
+  if (isKey) { // in lines of 64 bytes, or of 16 if the width is that small
+    int64_t lineBytes = c.storedBytes() % 64 == 0 ? 64 : kPackedTokens;
+    Value mask = shuffle(e, all, all, ArrayRef(tokens).take_front(lineBytes));
+    e.loop(e.i64(0), e.i64(c.storedBytes()), lineBytes, [&](Value offset) {
+      Value bytes = e.load(e.vectorOf(lineBytes, i8), e.offset(source, offset));
       e.store(e.logicalAnd(bytes, mask), e.offset(target, offset));
     });
     return;
@@ -201,8 +229,25 @@ void AttentionKernel::emitCopyImage(const Component &c, bool isKey, Value source
   }
 }
 
+/// Copies a block of rows that lie `stride` bytes apart, those that are not visible as
+/// code 0.
+void AttentionKernel::emitCopyRows(const Component &c, Value source, Value stride,
+                                   Value block, Value target) {
+  int64_t rowBytes = c.storedBytes() / kPackedTokens;
+  VectorType chunk = e.vectorOf(4, e.b.getI8Type()); // divides every row
+  Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(chunk));
+  e.loop(e.i64(0), e.i64(kPackedTokens), 1, [&](Value i) {
+    Value visible = isVisible(e.add(e.mul(block, kPackedTokens), i));
+    Value from = e.offset(source, e.mul(i, stride)), to = e.offset(target, e.mul(i, rowBytes));
+    e.loop(e.i64(0), e.i64(rowBytes), 4, [&](Value offset) {
+      Value bytes = e.load(chunk, e.offset(from, offset));
+      e.store(e.select(visible, bytes, zero), e.offset(to, offset));
+    });
+  });
+}
+
 //===----------------------------------------------------------------------===//
-// In registers
+// In registers: pairs of bf16
 //===----------------------------------------------------------------------===//
 
 /// The upper 16 bits of the f32 that a code stands for; bf16 holds it exactly.
@@ -314,6 +359,47 @@ SmallVector<Value> AttentionKernel::decodeWords(const Component &c, Value words)
   for (Value &operand : operands)
     operand = takeFront(e, operand, bytes / 2);
   return operands;
+}
+
+//===----------------------------------------------------------------------===//
+// In registers: lanes of f32
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> AttentionKernel::decodeLanes(const Component &c, Value bytes) {
+  Type element = c.attr.getElementType();
+  auto type = cast<VectorType>(bytes.getType());
+  auto extended = [&](Type to) -> Value {
+    return arith::ExtSIOp::create(e.b, e.loc, type.clone(to), bytes);
+  };
+  auto toFloat = [&](Value x) -> Value {
+    return arith::SIToFPOp::create(e.b, e.loc, type.clone(e.f32Type()), x);
+  };
+  if (element.isInteger(8))
+    return {toFloat(extended(e.i32Type()))};
+  if (element.isInteger(4)) {
+    Value words = extended(e.i32Type());
+    return {toFloat(shift(e, words, 28, 28)), toFloat(shift(e, words, 0, 4))};
+  }
+  // By way of f16, which processors convert: e5m2 is its upper half; e4m3 between its
+  // sign and its last bits is 2^-8 of what it should be, but for NaN.
+  Value words = extended(e.i16Type());
+  if (isa<Float8E4M3FNType>(element)) {
+    words = shift(e, words, 7, 0);
+    words = e.logicalAnd(words, e.intSplat(words, static_cast<int16_t>(0xbfff)));
+  } else {
+    words = shift(e, words, 8, 0);
+  }
+  Value halves =
+      arith::BitcastOp::create(e.b, e.loc, type.clone(e.b.getF16Type()), words);
+  return {arith::ExtFOp::create(e.b, e.loc, type.clone(e.f32Type()), halves)};
+}
+
+Value AttentionKernel::trackNaN(Value tracked, Value bytes) {
+  return arith::MaxUIOp::create(e.b, e.loc, tracked, e.add(bytes, bytes));
+}
+
+Value AttentionKernel::isTrackedNaN(Value tracked) {
+  return e.equal(tracked, e.intSplat(tracked, -2)); // 2 * 0x7f
 }
 
 } // namespace kvc

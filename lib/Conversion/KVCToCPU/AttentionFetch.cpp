@@ -61,6 +61,8 @@ static Value emitPageOffset(Emitter &e, Value params, Value firstPage, Value tok
 void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value begin,
                                      int64_t target) {
   Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ArrayParam, data)));
+  Value tokenStride = e.load(
+      e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
   Value last = e.sub(kvEnd, e.i64(1));
   // A tile inside one page needs a single look-up.
   bool onePage = page % tile == 0;
@@ -72,9 +74,15 @@ void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value beg
       pageAddress =
           e.offset(data, emitPageOffset(e, params, itemFields.firstPage, token, page, c.params));
       int64_t unit = onePage ? tile : kPackedTokens;
-      tileInPage = e.mul(e.div(e.rem(token, page), unit), unit / kPackedTokens * c.storedBytes());
+      Value units = e.div(e.rem(token, page), unit);
+      tileInPage = c.isPacked() ? e.mul(units, unit / kPackedTokens * c.storedBytes())
+                                : e.mul(e.mul(units, unit), tokenStride);
     }
-    offsetInPage = onePage ? e.add(tileInPage, block * c.storedBytes()) : tileInPage;
+    offsetInPage = tileInPage;
+    if (onePage)
+      offsetInPage = c.isPacked()
+                         ? e.add(tileInPage, block * c.storedBytes())
+                         : e.add(tileInPage, e.mul(tokenStride, block * kPackedTokens));
     e.store(e.offset(pageAddress, offsetInPage), scratchAt(target + block * kPointerBytes));
   }
 }
@@ -112,7 +120,7 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
   Value numBlocks = e.i64(tile / kPackedTokens);
   auto packedAt = [&](Value block) { return scratchAt(c.packed, e.mul(block, c.blockBytes())); };
 
-  if (!c.isPacked()) {
+  if (!c.isPacked() && !c.inRegisters()) {
     e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
       BlockRows rows;
       for (int64_t i = 0; i < kPackedTokens; ++i) {
@@ -121,7 +129,7 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
         rows.addresses.push_back(e.offset(row, headOffset));
         rows.valid.push_back(isVisible(token));
       }
-      if (c.isQuantized) {
+      if (c.isQuantized()) {
         rows.addresses = emitDecodeRows(c, rows);
         rows.valid.assign(kPackedTokens, arith::ConstantIntOp::create(e.b, e.loc, 1, 1));
       }
@@ -135,6 +143,13 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
   auto inPlace = [&](Value block) {
     return e.offset(e.load(e.ptrType(), slot(c.base, block)), headOffset);
   };
+  // Rows of codes are a block where they lie side by side, as they do in pools.
+  Value tokenStride, isDense = arith::ConstantIntOp::create(e.b, e.loc, 1, 1);
+  if (!c.isPacked()) {
+    tokenStride = e.load(e.i64Type(),
+                         e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
+    isDense = e.equal(tokenStride, e.i64(c.storedBytes() / kPackedTokens));
+  }
   if (!c.isInPlace()) {
     e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
       Value target = packedAt(block);
@@ -153,10 +168,12 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
       Value whole = e.logicalAnd(e.lessOrEqual(validBegin, begin),
                                  e.lessOrEqual(e.add(begin, kPackedTokens), validEnd));
       e.ifThen(
-          whole, [&] { e.store(inPlace(block), slot(c.blocks, block)); },
+          e.logicalAnd(whole, isDense), [&] { e.store(inPlace(block), slot(c.blocks, block)); },
           [&] {
             Value target = packedAt(block);
-            if (c.isQuantized)
+            if (!c.isPacked())
+              emitCopyRows(c, inPlace(block), tokenStride, block, target);
+            else if (c.isQuantized())
               emitCopyImage(c, isKey, inPlace(block), block, target);
             else if (isKey)
               emitCopyKeys(c, inPlace(block), block, target);
@@ -166,7 +183,7 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
           });
     });
   };
-  e.ifThen(isFull, storeAll, storeEach);
+  e.ifThen(e.logicalAnd(isFull, isDense), storeAll, storeEach);
 
   if (phase == Phase::Decode)
     for (int64_t i = 0; i < tile / kPackedTokens; ++i) {

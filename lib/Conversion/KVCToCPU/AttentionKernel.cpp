@@ -25,31 +25,43 @@ int64_t AttentionKernel::allocate(int64_t bytes) {
   return offset;
 }
 
+Decoding AttentionKernel::chooseDecoding(ComponentAttr attr, bool isKey) const {
+  if (!isQuantized(attr.getElementType()))
+    return Decoding::None;
+  // What is used by many rows is decoded once.
+  if (group * queryTokens > 2 * registers.getRows())
+    return Decoding::Block;
+  Layout layout = attr.getLayout();
+  if (dot)
+    return layout == (isKey ? Layout::PackedKey : Layout::PackedValue) ? Decoding::Pairs
+                                                                       : Decoding::Block;
+  bool isLanes = isKey ? layout == Layout::LaneKey
+                       : layout == Layout::RowMajor && page % kPackedTokens == 0;
+  return isLanes && e.tier != CPUTier::Plain ? Decoding::Lanes : Decoding::Block;
+}
+
 void AttentionKernel::addComponent(Component &c, ComponentAttr attr, bool isKey,
                                    int64_t params) {
   c.attr = attr;
   c.width = attr.getWidth();
-  c.isQuantized = isQuantized(attr.getElementType());
-  // A product takes codes that its operands hold exactly.
-  c.element = !c.isQuantized ? attr.getElementType()
-              : dot          ? Type(e.b.getBF16Type())
-                             : e.f32Type();
   c.layout = attr.getLayout();
+  c.decoding = chooseDecoding(attr, isKey);
+  // Operands hold codes exactly.
+  c.element = !c.isQuantized() ? attr.getElementType()
+              : dot            ? Type(e.b.getBF16Type())
+                               : e.f32Type();
   c.pair = getPackedPair(c.element);
-  // What is used by many rows is decoded once.
-  c.inRegisters = c.isQuantized && c.isPacked() && dot &&
-                  group * queryTokens <= 2 * registers.getRows();
   c.params = params;
   int64_t pointers = tile / kPackedTokens * sizeof(void *);
   c.base = allocate(pointers);
   c.next = allocate(pointers);
   c.blocks = allocate(pointers);
   c.ahead = allocate(pointers);
-  c.rows = c.isPacked() ? 0 : allocate(tile * sizeof(void *));
+  c.rows = c.isPacked() || c.inRegisters() ? 0 : allocate(tile * sizeof(void *));
   c.packed = allocate(tile / kPackedTokens * c.blockBytes());
-  if (!c.isQuantized)
+  if (!c.isQuantized())
     return;
-  if (!c.isPacked())
+  if (!c.isPacked() && !c.inRegisters())
     c.decoded = allocate(c.blockBytes());
   if (!c.hasScales())
     return;
@@ -158,7 +170,7 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
   Value end = e.select(e.less(kvBegin, kvEnd), kvEnd, begin);
   e.ifThen(e.less(begin, end), [&] {
     forEachComponent([&](Component &c, bool) {
-      if (c.isPacked())
+      if (c.isPacked() || c.inRegisters())
         emitFindBlocks(c, params, begin, c.next);
     });
   });
@@ -170,9 +182,9 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
     isFull = e.logicalAnd(e.lessOrEqual(kvBegin, t), e.lessOrEqual(tileEnd, kvEnd));
     needsMask = e.logicalOr(e.less(t, allBegin), e.less(allEnd, tileEnd));
     forEachComponent([&](Component &c, bool) {
-      if (c.isQuantized)
+      if (c.isQuantized())
         emitFindScales(c, params, t);
-      if (!c.isPacked())
+      if (!c.isPacked() && !c.inRegisters())
         return emitFindRows(c, params, t);
       for (int64_t i = 0; i < tile / kPackedTokens; ++i) {
         int64_t bytes = i * sizeof(void *);

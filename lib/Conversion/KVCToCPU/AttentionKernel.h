@@ -40,6 +40,14 @@ namespace kvc {
 
 enum class Phase { Decode, Prefill };
 
+/// How codes become operands of products.
+enum class Decoding {
+  None,  ///< There are none.
+  Block, ///< A block at a time, into scratch.
+  Pairs, ///< In registers: packed images to pairs of bf16, by table look-up.
+  Lanes, ///< In registers: bytes of lanes to f32.
+};
+
 class AttentionKernel {
 public:
   AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAttr schedule, Phase phase);
@@ -75,8 +83,7 @@ private:
     Type element;          ///< of packed blocks; of a quantised one, of its operands
     Layout layout;
     int64_t pair;          ///< elements side by side in a packed block
-    bool isQuantized;
-    bool inRegisters;      ///< codes are decoded by the products
+    Decoding decoding;
     int64_t groups = 1;    ///< along the width, each with a scale
     int64_t params;        ///< offset of its ComponentParam
     int64_t base, next;    ///< scratch: pointers of the blocks of this and the next tile
@@ -93,20 +100,33 @@ private:
       return kPackedTokens * width * attr.getElementType().getIntOrFloatBitWidth() / 8;
     }
     int64_t blockBytes() const {
-      return inRegisters ? storedBytes() : kPackedTokens * width * getByteWidth(element);
+      return inRegisters() ? storedBytes() : kPackedTokens * width * getByteWidth(element);
     }
     bool isPacked() const { return layout != Layout::RowMajor; }
     /// The products read the page itself, but for blocks that are not wholly visible.
-    bool isInPlace() const { return isPacked() && (!isQuantized || inRegisters); }
+    bool isInPlace() const { return decoding == Decoding::None ? isPacked() : inRegisters(); }
+    bool isQuantized() const { return decoding != Decoding::None; }
+    bool inRegisters() const {
+      return decoding == Decoding::Pairs || decoding == Decoding::Lanes;
+    }
     bool is4Bit() const { return attr.getElementType().isInteger(4); }
     /// Scales in memory, which differ among tokens or not.
     bool hasScales() const { return getNumScales(attr) > 0; }
     bool hasZeros() const { return hasScales() && attr.getScale().getZeroPoint(); }
     bool isStatic() const { return hasScales() && attr.getScale().getIsStatic(); }
-    /// What a code is multiplied by, if it is a constant; else 1.
+    /// Whether the products have to look for NaN, which the decoding does not give.
+    bool tracksNaN() const {
+      return decoding == Decoding::Lanes &&
+             mlir::isa<mlir::Float8E4M3FNType>(attr.getElementType());
+    }
+    /// What the operand of a code is multiplied by to give what the code stands for
+    /// without its scale.
+    double operandFactor() const { return tracksNaN() ? 256.0 : 1.0; }
+    /// What operands are multiplied by, unless there are scales in memory.
     double constantScale() const {
       ScaleAttr scale = attr.getScale();
-      return scale && scale.getConstant() ? scale.getConstant().getValueAsDouble() : 1.0;
+      bool isConstant = scale && scale.getConstant();
+      return operandFactor() * (isConstant ? scale.getConstant().getValueAsDouble() : 1.0);
     }
   };
   struct Term : Component {
@@ -114,6 +134,7 @@ private:
     int64_t querySums; ///< scratch: of each row and group, f32 (zero points)
   };
 
+  Decoding chooseDecoding(ComponentAttr attr, bool isKey) const;
   void addComponent(Component &component, ComponentAttr attr, bool isKey, int64_t params);
   int64_t allocate(int64_t bytes);
   template <typename Fn> void forEachComponent(Fn fn);
@@ -147,6 +168,14 @@ private:
   /// Operands of the next steps of a product from an image: bf16 pairs of `lanes` keys or
   /// columns each, in their order.
   llvm::SmallVector<Value> decodeWords(const Component &c, Value words);
+  /// The f32 operands of bytes of lanes: one vector, or the even and the odd elements of
+  /// 4 bits.
+  llvm::SmallVector<Value> decodeLanes(const Component &c, Value bytes);
+  /// The largest magnitudes so far, as twice the code, and where that says NaN.
+  Value trackNaN(Value tracked, Value bytes);
+  Value isTrackedNaN(Value tracked);
+  void emitCopyRows(const Component &c, Value source, Value stride, Value block,
+                    Value target);
 
   // Scales (AttentionScales.cpp).
   void emitFindScales(const Component &c, Value params, Value tileBegin);
@@ -165,14 +194,15 @@ private:
                                             Value firstRow, Value firstKey,
                                             llvm::SmallVector<Value> acc);
   llvm::SmallVector<llvm::SmallVector<Value>>
-  loadSteps(const Component &c, Value address, int64_t stride, int64_t count);
+  loadSteps(const Component &c, Value address, int64_t stride, int64_t count, Value &tracked);
   void emitStoreWeights(Value row, int64_t key, Value probability,
                         llvm::MutableArrayRef<Value> zeroSums);
   llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
-  loadValueSteps(Value block, Value step, llvm::ArrayRef<int64_t> vectors, int64_t count);
-  void emitPrefetchValues(Value ahead, Value step, llvm::ArrayRef<int64_t> vectors,
-                          int64_t columnBytes);
+  loadValueSteps(Value block, Value step, llvm::ArrayRef<int64_t> vectors, int64_t count,
+                 llvm::MutableArrayRef<Value> tracked);
+  int64_t getColumnBits() const;
+  void emitPrefetchValues(Value ahead, Value step, llvm::ArrayRef<int64_t> vectors);
   void emitOrderColumns(Value headIndex, Value row);
   Value modifyScore(Value dot, const ScorePoint &point);
   Value rowPosition(Value row);

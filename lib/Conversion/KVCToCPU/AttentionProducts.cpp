@@ -105,23 +105,37 @@ Value AttentionKernel::modifyScore(Value product, const ScorePoint &point) {
 }
 
 /// Operands of `count` steps of a product, each a list of vectors as loadPair gives:
-/// `lanes` keys or columns of a packed block, steps `stride` bytes apart, or what the
-/// words of an image hold.
+/// `lanes` keys of a packed block, steps `stride` bytes apart, or what an image holds.
+/// `tracked` looks for NaN if the component asks for it.
 SmallVector<SmallVector<Value>> AttentionKernel::loadSteps(const Component &c, Value address,
-                                                           int64_t stride, int64_t count) {
+                                                           int64_t stride, int64_t count,
+                                                           Value &tracked) {
   SmallVector<SmallVector<Value>> steps;
-  if (!c.inRegisters) {
+  switch (c.decoding) {
+  case Decoding::None:
+  case Decoding::Block:
     for (int64_t u = 0; u < count; ++u)
       steps.push_back(loadPair(e, e.offset(address, u * stride), c.element, c.pair, lanes, dot));
     return steps;
+  case Decoding::Pairs:
+    while (static_cast<int64_t>(steps.size()) < count) {
+      for (Value operand : decodeWords(c, e.load(e.vectorOf(64, e.b.getI8Type()), address)))
+        steps.push_back({operand});
+      address = e.offset(address, 64);
+    }
+    return steps;
+  case Decoding::Lanes:
+    while (static_cast<int64_t>(steps.size()) < count) {
+      Value bytes = e.load(e.vectorOf(lanes, e.b.getI8Type()), address);
+      if (c.tracksNaN())
+        tracked = trackNaN(tracked, bytes);
+      for (Value operand : decodeLanes(c, bytes))
+        steps.push_back({operand});
+      address = e.offset(address, kPackedTokens);
+    }
+    return steps;
   }
-  VectorType line = e.vectorOf(4 * lanes, e.b.getI8Type());
-  while (static_cast<int64_t>(steps.size()) < count) {
-    for (Value operand : decodeWords(c, e.load(line, address)))
-      steps.push_back({operand});
-    address = e.offset(address, 4 * lanes);
-  }
-  return steps;
+  llvm_unreachable("unknown decoding");
 }
 
 /// acc + q . c of one register tile of rows with one step of key vectors, over the columns
@@ -132,7 +146,7 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
   int64_t numRows = registers.getRows(), numVectors = registers.getKeyVectors();
   // Bytes of a pair of elements, or of what they take in an image, of one key.
   int64_t queryBytes = getByteWidth(queryElement), rowBytes = term.width * queryBytes;
-  int64_t unitBytes = term.pair * getByteWidth(term.element);
+  int64_t unitBytes = term.inRegisters() ? 1 : term.pair * getByteWidth(term.element);
   int64_t stepBytes = term.blockBytes() / (term.width / term.pair);
   SmallVector<Value> keys, ahead;
   for (int64_t v = 0; v < numVectors; ++v) {
@@ -140,7 +154,7 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
     Value key = e.add(firstKey, v * lanes);
     Value pointer = e.mul(e.div(key, kPackedTokens), sizeof(void *));
     Value block = e.load(e.ptrType(), scratchAt(term.blocks, pointer));
-    if (!term.inRegisters)
+    if (term.decoding != Decoding::Pairs)
       block = e.offset(block, e.mul(e.rem(key, kPackedTokens), unitBytes));
     keys.push_back(block);
     if (phase == Phase::Decode && term.isInPlace() && v * lanes % kPackedTokens == 0)
@@ -149,17 +163,24 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
   Value queries = scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
   int64_t groupWidth = getScaleGroup(term.attr);
   int64_t begin = group * groupWidth, end = std::min(begin + groupWidth, term.width);
-  return e.loop(e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
-                [&](Value first, ValueRange carried) {
+  int64_t numSums = numRows * numVectors;
+  if (term.tracksNaN()) {
+    VectorType bytes = e.vectorOf(lanes, e.b.getI8Type());
+    acc.append(numVectors, arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(bytes)));
+  }
+  acc = e.loop(e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
+               [&](Value first, ValueRange carried) {
     SmallVector<Value> acc(carried);
+    acc.resize(numSums + numVectors);
     Value keyOffset = e.mul(first, stepBytes);
     Value queryOffset = e.mul(first, term.pair * queryBytes);
     for (int64_t byte = 0; byte < kUnroll * stepBytes; byte += 64)
       for (Value pointer : ahead)
         e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
     SmallVector<SmallVector<SmallVector<Value>>> loaded;
-    for (Value pointer : keys)
-      loaded.push_back(loadSteps(term, e.offset(pointer, keyOffset), stepBytes, kUnroll));
+    for (auto [v, pointer] : llvm::enumerate(keys))
+      loaded.push_back(loadSteps(term, e.offset(pointer, keyOffset), stepBytes, kUnroll,
+                                 acc[numSums + v]));
     for (int64_t u = 0; u < kUnroll; ++u)
       for (int64_t r = 0; r < numRows; ++r) {
         Value address = e.offset(e.offset(queries, queryOffset),
@@ -180,8 +201,18 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
           }
         }
       }
+    acc.resize(carried.size());
     return acc;
   });
+  for (int64_t v = 0; term.tracksNaN() && v < numVectors; ++v) {
+    Value isNaN = isTrackedNaN(acc[numSums + v]);
+    for (int64_t r = 0; r < numRows; ++r) {
+      Value &sum = acc[r * numVectors + v];
+      sum = e.select(isNaN, e.splat(lanes, std::numeric_limits<double>::quiet_NaN()), sum);
+    }
+  }
+  acc.resize(numSums);
+  return acc;
 }
 
 /// Scores of one register tile of rows with all keys of the tile.
@@ -314,10 +345,10 @@ void AttentionKernel::emitSoftmax(Value headIndex, Value firstRow) {
 //===----------------------------------------------------------------------===//
 
 /// The lanes of the vectors that cover `columns` columns of the value, a multiple of 8.
-/// Words of 4-bit codes hold two columns: two vectors have their first, and their second.
+/// Where codes of 4 bits are decoded in registers, two vectors have their columns in turn.
 SmallVector<int64_t> AttentionKernel::coverColumns(int64_t columns) const {
   SmallVector<int64_t> vectors;
-  bool inPairs = value.inRegisters && value.is4Bit();
+  bool inPairs = value.inRegisters() && value.is4Bit();
   while (columns > 0) {
     int64_t count = std::min(lanes, columns);
     if (inPairs)
@@ -331,7 +362,7 @@ SmallVector<int64_t> AttentionKernel::coverColumns(int64_t columns) const {
 /// Adds the weighted values of the tile to one register tile of rows.
 void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
   int64_t perChunk = registers.getValueVectors();
-  if (value.inRegisters && value.is4Bit())
+  if (value.inRegisters() && value.is4Bit())
     perChunk = llvm::alignTo(perChunk, 2);
   SmallVector<int64_t> whole(perChunk, lanes);
   int64_t chunks = value.width / (perChunk * lanes), covered = chunks * perChunk * lanes;
@@ -343,51 +374,54 @@ void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
     emitValueColumns(headIndex, firstRow, e.i64(covered), rest);
 }
 
-/// Operands of `count` steps of the value's vectors from step `step` on, by vector.
+/// Operands of `count` steps of the value's vectors from step `step` on, by vector;
+/// `tracked` as in loadSteps, for each vector.
 SmallVector<SmallVector<SmallVector<Value>>>
 AttentionKernel::loadValueSteps(Value block, Value step, ArrayRef<int64_t> vectors,
-                                int64_t count) {
-  int64_t unitBytes = value.pair * getByteWidth(value.element);
+                                int64_t count, MutableArrayRef<Value> tracked) {
+  int64_t columnBits = getColumnBits();
   int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
+  // A word of a packed image has the tokens of two steps.
+  int64_t stepsOfRow = value.decoding == Decoding::Pairs ? 2 : 1;
+  // Vectors that are loaded together.
+  int64_t together = value.inRegisters() && value.is4Bit() ? 2 : 1;
   SmallVector<SmallVector<SmallVector<Value>>> loaded(vectors.size());
   Value address = e.offset(block, e.mul(step, stepBytes));
   int64_t column = 0;
-  for (size_t v = 0; v < vectors.size(); ++v) {
-    int64_t lanes = vectors[v];
-    if (!value.inRegisters) {
-      for (int64_t u = 0; u < count; ++u)
-        loaded[v].push_back(loadPair(e, e.offset(address, u * stepBytes + column * unitBytes),
-                                     value.element, value.pair, lanes, dot));
-      column += lanes;
-      continue;
-    }
-    // Words of 4 tokens: two steps.
-    int64_t columns = value.is4Bit() ? 2 * lanes : lanes;
-    for (int64_t u = 0; u < count; u += 2) {
-      Value words = e.load(e.vectorOf(4 * lanes, e.b.getI8Type()),
-                           e.offset(address, u * stepBytes + column * (4 * lanes / columns)));
-      SmallVector<Value> operands = decodeWords(value, words);
-      if (value.is4Bit()) {
-        for (int64_t i = 0; i < 4; ++i)
-          loaded[v + i % 2].push_back({operands[i]});
-      } else {
-        for (Value operand : operands)
-          loaded[v].push_back({operand});
+  for (size_t v = 0; v < vectors.size(); v += together) {
+    int64_t columns = together * vectors[v];
+    for (int64_t u = 0; u < count; u += stepsOfRow) {
+      Value at = e.offset(address, u * stepBytes + column * columnBits / 8);
+      if (!value.inRegisters()) {
+        loaded[v].push_back(loadPair(e, at, value.element, value.pair, columns, dot));
+        continue;
       }
+      Value bytes = e.load(e.vectorOf(columns * columnBits / 8, e.b.getI8Type()), at);
+      if (value.tracksNaN())
+        tracked[v] = trackNaN(tracked[v], bytes);
+      SmallVector<Value> operands = value.decoding == Decoding::Pairs
+                                        ? decodeWords(value, bytes)
+                                        : decodeLanes(value, bytes);
+      for (auto [i, operand] : llvm::enumerate(operands))
+        loaded[v + i % together].push_back({operand});
     }
     column += columns;
-    v += value.is4Bit() ? 1 : 0;
   }
   return loaded;
+}
+
+/// Bits of a column of the value in the bytes that hold one step, or, of a packed image,
+/// two.
+int64_t AttentionKernel::getColumnBits() const {
+  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
+  return (value.decoding == Decoding::Pairs ? 2 : 1) * stepBytes * 8 / value.width;
 }
 
 void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value firstColumn,
                                        ArrayRef<int64_t> vectors) {
   int64_t numRows = registers.getRows(), numVectors = vectors.size();
   int64_t probabilityBytes = dot ? 2 : 4;
-  // Of a column, in the block of one step.
-  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
-  int64_t columnBytes = (value.inRegisters ? 2 : 1) * stepBytes / value.width;
+  Value firstByte = e.div(e.mul(firstColumn, getColumnBits()), 8);
   Value outputRows =
       e.offset(scratchAt(outputs, e.mul(stateRow(headIndex, firstRow), value.width * 4)),
                e.mul(firstColumn, 4));
@@ -421,23 +455,28 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
       column += count;
     }
   }
+  int64_t numSums = numRows * numVectors;
+  for (int64_t count : vectors)
+    if (value.tracksNaN())
+      acc.push_back(arith::ConstantOp::create(
+          e.b, e.loc, e.b.getZeroAttr(e.vectorOf(count, e.b.getI8Type()))));
   acc = e.loop(e.i64(0), e.i64(tile), kPackedTokens, acc, [&](Value firstKey,
                                                              ValueRange carried) {
     Value pointer = e.mul(e.div(firstKey, kPackedTokens), sizeof(void *));
     Value block = e.offset(e.load(e.ptrType(), scratchAt(value.blocks, pointer)),
-                           e.mul(firstColumn, columnBytes));
+                           firstByte);
     Value ahead;
     if (phase == Phase::Decode && value.isInPlace())
-      ahead = e.offset(e.load(e.ptrType(), scratchAt(value.ahead, pointer)),
-                       e.mul(firstColumn, columnBytes));
+      ahead = e.offset(e.load(e.ptrType(), scratchAt(value.ahead, pointer)), firstByte);
     int64_t steps = kPackedTokens / value.pair;
     return e.loop(e.i64(0), e.i64(steps), kUnroll, SmallVector<Value>(carried),
                   [&](Value step, ValueRange carried) {
       SmallVector<Value> acc(carried);
       if (ahead)
-        emitPrefetchValues(ahead, step, vectors, columnBytes);
-      SmallVector<SmallVector<SmallVector<Value>>> loaded =
-          loadValueSteps(block, step, vectors, kUnroll);
+        emitPrefetchValues(ahead, step, vectors);
+      acc.resize(numSums + numVectors);
+      SmallVector<SmallVector<SmallVector<Value>>> loaded = loadValueSteps(
+          block, step, vectors, kUnroll, MutableArrayRef(acc).drop_front(numSums));
       Value weightOffset = e.add(e.mul(firstKey, probabilityBytes),
                                  e.mul(step, value.pair * probabilityBytes));
       for (int64_t u = 0; u < kUnroll; ++u)
@@ -455,9 +494,19 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
                           e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), count),
                           sum);
           }
+      acc.resize(carried.size());
       return acc;
     });
   });
+  for (auto [v, count] : llvm::enumerate(vectors)) {
+    if (!value.tracksNaN())
+      break;
+    Value isNaN = isTrackedNaN(acc[numSums + v]);
+    for (int64_t r = 0; r < numRows; ++r) {
+      Value &sum = acc[r * numVectors + v];
+      sum = e.select(isNaN, e.splat(count, std::numeric_limits<double>::quiet_NaN()), sum);
+    }
+  }
   for (int64_t r = 0; r < numRows; ++r) {
     int64_t column = 0;
     for (auto [v, count] : llvm::enumerate(vectors)) {
@@ -469,24 +518,28 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
 }
 
 /// Prefetches the lines of the next block that the steps from `step` on are in.
-void AttentionKernel::emitPrefetchValues(Value ahead, Value step, ArrayRef<int64_t> vectors,
-                                         int64_t columnBytes) {
+void AttentionKernel::emitPrefetchValues(Value ahead, Value step,
+                                         ArrayRef<int64_t> vectors) {
   int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
   int64_t columns = 0;
   for (int64_t count : vectors)
     columns += count;
-  int64_t stepsOfRow = value.inRegisters ? 2 : 1;
+  int64_t stepsOfRow = value.decoding == Decoding::Pairs ? 2 : 1;
+  int64_t rowBytes = stepsOfRow * stepBytes, bytes = columns * getColumnBits() / 8;
   Value address = e.offset(ahead, e.mul(step, stepBytes));
-  for (int64_t u = 0; u < kUnroll; u += stepsOfRow)
-    for (int64_t byte = 0; byte < columns * columnBytes; byte += 64)
-      e.prefetch(e.offset(address, u * stepBytes + byte));
+  if (bytes == rowBytes) // the steps lie side by side
+    bytes = kUnroll * stepBytes;
+  for (int64_t u = 0; u < kUnroll * stepBytes; u += std::max(bytes, rowBytes))
+    for (int64_t byte = 0; byte < bytes; byte += 64)
+      e.prefetch(e.offset(address, u + byte));
 }
 
-/// Puts the columns of the rows of a head in their order, after the last tile: the
-/// vectors of 4-bit codes have every other 4.
+/// Puts the columns of the rows of a head in their order, after the last tile: vectors
+/// of 4-bit codes have every other, or every other 4.
 void AttentionKernel::emitOrderColumns(Value headIndex, Value row) {
-  if (!value.inRegisters || !value.is4Bit())
+  if (!value.inRegisters() || !value.is4Bit())
     return;
+  int64_t run = value.decoding == Decoding::Pairs ? 4 : 1;
   Value base = scratchAt(outputs, e.mul(stateRow(headIndex, row), value.width * 4));
   int64_t column = 0;
   SmallVector<int64_t> vectors = coverColumns(value.width);
@@ -499,7 +552,8 @@ void AttentionKernel::emitOrderColumns(Value headIndex, Value row) {
       SmallVector<int64_t> indices;
       for (int64_t i = 0; i < count; ++i) {
         int64_t place = half * count + i;
-        indices.push_back(place / 8 * 4 + place % 4 + (place % 8 < 4 ? 0 : count));
+        int64_t inVector = place / (2 * run) * run + place % run;
+        indices.push_back(inVector + (place % (2 * run) < run ? 0 : count));
       }
       e.store(vector::ShuffleOp::create(e.b, e.loc, first, second, indices),
               e.offset(base, (column + half * count) * 4));

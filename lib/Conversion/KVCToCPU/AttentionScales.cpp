@@ -26,6 +26,7 @@ static int64_t getRun(int64_t page) { return page % kPackedTokens == 0 ? kPacked
 namespace {
 /// The scales or the zero points of a component.
 struct ScaleArray {
+  double factor;  ///< of what is gathered
   int64_t params; ///< offset of its ArrayParam
   int64_t rows;   ///< scratch: addresses of the runs (for head 0)
   int64_t target; ///< scratch: [groups][tile]
@@ -36,10 +37,11 @@ template <typename Component>
 static SmallVector<ScaleArray> getScaleArrays(const Component &c, int64_t tile, int64_t page) {
   SmallVector<ScaleArray> arrays;
   if (c.hasScales())
-    arrays.push_back({static_cast<int64_t>(c.params + offsetof(ComponentParam, scales)),
+    arrays.push_back({c.operandFactor(),
+                      static_cast<int64_t>(c.params + offsetof(ComponentParam, scales)),
                       c.scaleRows, c.scales});
   if (c.hasZeros())
-    arrays.push_back({static_cast<int64_t>(c.params + offsetof(ComponentParam, zeros)),
+    arrays.push_back({1.0, static_cast<int64_t>(c.params + offsetof(ComponentParam, zeros)),
                       c.scaleRows + tile / getRun(page) * kPointerBytes, c.zeros});
   return arrays;
 }
@@ -85,11 +87,18 @@ void AttentionKernel::emitFetchScales(const Component &c, Value params, Value he
     Value headStride = field(offsetof(ArrayParam, headStride), e.i64Type());
     Value headOffset = attr.getScheme() == ScaleScheme::Tensor ? e.i64(0)
                                                                : e.mul(head, headStride);
+    auto toScale = [&](Value stored) {
+      Value scale = e.toF32(stored);
+      auto vector = dyn_cast<VectorType>(scale.getType());
+      return array.factor == 1.0
+                 ? scale
+                 : e.mulf(scale, e.splat(vector ? vector.getDimSize(0) : 0, array.factor));
+    };
     auto targetOf = [&](int64_t group) { return scratchAt(array.target + group * tile * 4); };
     if (c.isStatic()) {
       Value data = e.offset(field(offsetof(ArrayParam, data), e.ptrType()), headOffset);
       for (int64_t group = 0; group < c.groups; ++group) {
-        Value scale = e.toF32(e.load(element, e.offset(data, group * elementBytes)));
+        Value scale = toScale(e.load(element, e.offset(data, group * elementBytes)));
         for (int64_t key = 0; key < tile; key += lanes)
           e.store(e.broadcast(scale, lanes), e.offset(targetOf(group), key * 4));
       }
@@ -105,7 +114,7 @@ void AttentionKernel::emitFetchScales(const Component &c, Value params, Value he
         Value visible = isVisible(token);
         Value row = e.offset(rowOf(e.div(token, run)), e.mul(e.rem(token, run), tokenStride));
         for (int64_t group = 0; group < c.groups; ++group) {
-          Value scale = e.toF32(e.load(element, e.offset(row, group * elementBytes)));
+          Value scale = toScale(e.load(element, e.offset(row, group * elementBytes)));
           e.store(e.select(visible, scale, e.f32(0)),
                   e.offset(targetOf(group), e.mul(token, 4)));
         }
@@ -119,7 +128,7 @@ void AttentionKernel::emitFetchScales(const Component &c, Value params, Value he
       VectorType block = e.vectorOf(kPackedTokens, element);
       for (int64_t i = 0; i < tile / kPackedTokens; ++i) {
         Value row = rowOf(e.i64(i));
-        Value scales = e.toF32(e.load(block, row));
+        Value scales = toScale(e.load(block, row));
         if (phase == Phase::Decode)
           e.prefetch(e.offset(row, headStride));
         e.store(e.select(visibleLanes(e.i64(i)), scales, e.splat(kPackedTokens, 0.0)),

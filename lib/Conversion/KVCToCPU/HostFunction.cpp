@@ -28,7 +28,8 @@ HostFunction::HostFunction(func::FuncOp function, int64_t index, CPUTier tier,
 /// one use only.
 static LogicalResult checkLayout(AttentionOp op, ComponentAttr component, Layout allowed) {
   Layout layout = component.getLayout();
-  if (layout == Layout::RowMajor || layout == allowed)
+  if (layout == Layout::RowMajor || layout == allowed ||
+      (layout == Layout::LaneKey && allowed == Layout::PackedKey))
     return success();
   return op.emitOpError("expected layout row_major or ")
          << stringifyLayout(allowed) << " of component '" << component.getName().getValue()

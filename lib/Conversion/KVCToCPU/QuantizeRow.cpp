@@ -145,6 +145,10 @@ Value RowQuantizer::codeBase() {
     if (is4Bit)
       return e.offset(base, e.mul(inBlock, 4));
     return e.offset(base, e.add(e.mul(e.div(inBlock, 4), 16), e.mul(e.rem(inBlock, 4), 2)));
+  case Layout::LaneKey:
+    base = e.offset(base, e.mul(e.div(place.inPage, kPackedTokens),
+                                kPackedTokens * tokenBytes));
+    return e.offset(base, e.rem(place.inPage, kPackedTokens));
   case Layout::PackedValue:
     base = e.offset(base, e.mul(e.div(place.inPage, 4), 4 * tokenBytes));
     inBlock = e.rem(place.inPage, 4);
@@ -188,6 +192,11 @@ void RowQuantizer::storeCodes(Value base, Value column, Value all) {
     base = e.offset(base, e.mul(column, 16));
     storeBytes(pick(all, {0, 1, 2, 3}), base, 2, 8);
     return storeBytes(pick(all, {4, 5, 6, 7}), e.offset(base, 64), 2, 8);
+  case Layout::LaneKey:
+    if (is4Bit)
+      return storeBytes(pairUp(all, {0, 2, 4, 6}, {1, 3, 5, 7}),
+                        e.offset(base, e.mul(column, kPackedTokens / 2)), 1, kPackedTokens);
+    return storeBytes(all, e.offset(base, e.mul(column, kPackedTokens)), 1, kPackedTokens);
   case Layout::PackedValue:
     if (is4Bit) // columns l and l + 4 in a byte of word l
       return storeBytes(pairUp(all, {0, 1, 2, 3}, {4, 5, 6, 7}),

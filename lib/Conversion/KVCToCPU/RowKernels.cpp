@@ -72,6 +72,8 @@ static void emitAppendRow(Emitter &e, ComponentAttr component, Value params, int
     target = e.offset(target, e.mul(e.rem(inPage, pair), elementBytes));
     targetStride = pair * elementBytes;
     break;
+  case Layout::LaneKey:
+    llvm_unreachable("codes are not copied");
   }
   Type runType = run == 1 ? unit : Type(e.vectorOf(run, unit));
   e.loop(e.i64(0), e.i64(width / run), 1, [&](Value i) {

@@ -78,10 +78,16 @@ Value CodeEmitter::decode(Value bits, Type element) {
   Value word = arith::ExtUIOp::create(b, loc, i32, bits);
   Value magnitude = arith::AndIOp::create(b, loc, word, number(0x7f));
   Value shifted = arith::ShLIOp::create(b, loc, magnitude, number(23 - format.mantissa));
-  // Moves the bias of the exponent; what was subnormal becomes normal.
-  double power = std::ldexp(1.0, 127 - format.bias);
-  Value finite = toBits(
-      arith::MulFOp::create(b, loc, toFloat(shifted), constant(i32, power)));
+  // Moves the bias of the exponent. What is subnormal is a whole number of steps:
+  // multiplying by a power of two would do for both, but is slow for subnormals.
+  Value normal = arith::AddIOp::create(b, loc, shifted,
+                                       number(static_cast<int64_t>(127 - format.bias) << 23));
+  Value steps = arith::UIToFPOp::create(b, loc, withElement(i32, b.getF32Type()), magnitude);
+  double step = std::ldexp(1.0, 1 - format.bias - format.mantissa);
+  Value subnormal = toBits(arith::MulFOp::create(b, loc, steps, constant(i32, step)));
+  Value isNormal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, magnitude,
+                                         number(int64_t{1} << format.mantissa));
+  Value finite = arith::SelectOp::create(b, loc, isNormal, normal, subnormal);
   Value isSpecial = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, magnitude,
                                           number(format.firstNaN));
   Value special = format.hasInfinity

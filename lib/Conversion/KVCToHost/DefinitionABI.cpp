@@ -17,6 +17,8 @@ namespace kvc {
 static SmallVector<int64_t> getImageShape(const CacheArray &array, int64_t page) {
   int64_t width = array.width, keyBlocks = page / kPackedTokens;
   bool isKey = array.layout == Layout::PackedKey;
+  if (array.layout == Layout::LaneKey)
+    return {keyBlocks, width, kPackedTokens};
   if (array.element.isInteger(4)) // pairs of elements: words of 8 in 4 bytes
     return isKey ? SmallVector<int64_t>{keyBlocks, width / 4, kPackedTokens, 4}
                  : SmallVector<int64_t>{page / 4, width / 4, 4, 4};

@@ -166,6 +166,8 @@ static kvc_layout_t getABILayout(Layout layout) {
     return KVC_LAYOUT_PACKED_KEY;
   case Layout::PackedValue:
     return KVC_LAYOUT_PACKED_VALUE;
+  case Layout::LaneKey:
+    return KVC_LAYOUT_LANE_KEY;
   }
   llvm_unreachable("unknown layout");
 }

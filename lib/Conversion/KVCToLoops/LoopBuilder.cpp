@@ -132,6 +132,9 @@ static ElementPlace getNibblePlace(LoopBuilder &b, Layout layout, Value page, Va
     return {{page, head, b.div(token, 4), b.div(w, 8), b.rem(w, 4), byte},
             b.div(b.rem(w, 8), 4)};
   }
+  case Layout::LaneKey:
+    return {{page, head, b.div(token, kPackedTokens), b.div(w, 2), b.rem(token, kPackedTokens)},
+            b.rem(w, 2)};
   }
   llvm_unreachable("unknown layout");
 }
@@ -154,6 +157,8 @@ static LoopBuilder::Values getByteIndices(LoopBuilder &b, Layout layout, Value p
   case Layout::PackedValue:
     return {page,        head, b.div(token, 4), b.div(w, 4), b.div(b.rem(token, 4), 2),
             b.rem(w, 4), b.rem(token, 2)};
+  case Layout::LaneKey:
+    return {page, head, b.div(token, kPackedTokens), w, b.rem(token, kPackedTokens)};
   }
   llvm_unreachable("unknown layout");
 }
@@ -175,6 +180,8 @@ ElementPlace kvc::getElementPlace(LoopBuilder &b, ComponentAttr component, Value
             Value()};
   case Layout::PackedValue:
     return {{page, head, b.div(token, pair), w, b.rem(token, pair)}, Value()};
+  case Layout::LaneKey:
+    break; // of codes only
   }
   llvm_unreachable("unknown layout");
 }

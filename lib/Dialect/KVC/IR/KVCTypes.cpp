@@ -186,6 +186,10 @@ LogicalResult ComponentAttr::verify(function_ref<InFlightDiagnostic()> emitError
   if (scale && scale.getZeroPoint() && !elementType.isInteger(4))
     return emitError() << "expected no zero point of component '" << name.getValue()
                        << "': it is for elements of i4, got " << elementType;
+  // component_c3
+  if (layout == Layout::LaneKey && isPlain)
+    return emitError() << "expected elements of 8 or 4 bits of component '"
+                       << name.getValue() << "' in layout lane_key, got " << elementType;
   return success();
 }
 
@@ -216,7 +220,7 @@ static FailureOr<ComponentAttr> parseComponent(AsmParser &parser) {
     std::optional<Layout> parsed = symbolizeLayout(word);
     if (!parsed)
       return parser.emitError(wordLoc)
-             << "expected layout 'row_major', 'packed_key' or 'packed_value', got '" << word
+             << "expected layout 'row_major', 'packed_key', 'packed_value' or 'lane_key', got '" << word
              << "'";
     layout = *parsed;
     if (parser.parseGreater())

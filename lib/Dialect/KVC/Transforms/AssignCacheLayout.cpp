@@ -62,7 +62,7 @@ static llvm::MapVector<CacheType, CacheUse> collectUses(ModuleOp module) {
 
 /// The packed layout for a component, or row-major with the reason in `why`.
 static Layout choosePacked(CacheType type, ComponentAttr component, const CacheUse &use,
-                           StringRef &why) {
+                           bool lanes, StringRef &why) {
   if (component.getLayout() != Layout::RowMajor)
     return component.getLayout();
   StringRef name = component.getName().getValue();
@@ -77,6 +77,8 @@ static Layout choosePacked(CacheType type, ComponentAttr component, const CacheU
     why = "no attention of the module reads the component";
   if (!why.empty())
     return Layout::RowMajor;
+  if (lanes && isQuantized(component.getElementType()))
+    return isKey ? Layout::LaneKey : Layout::RowMajor;
   return isKey ? Layout::PackedKey : Layout::PackedValue;
 }
 
@@ -84,6 +86,10 @@ void AssignCacheLayoutPass::runOnOperation() {
   ModuleOp module = getOperation();
   if (layout != "packed" && layout != "row_major") {
     module.emitError("expected layout 'packed' or 'row_major', got '") << layout << "'";
+    return signalPassFailure();
+  }
+  if (codes != "pairs" && codes != "lanes") {
+    module.emitError("expected codes 'pairs' or 'lanes', got '") << codes << "'";
     return signalPassFailure();
   }
 
@@ -94,7 +100,7 @@ void AssignCacheLayoutPass::runOnOperation() {
       Layout chosen = Layout::RowMajor;
       if (layout == "packed") {
         StringRef why;
-        chosen = choosePacked(type, component, use, why);
+        chosen = choosePacked(type, component, use, codes == "lanes", why);
         if (!why.empty())
           remark::missed(use.loc, remark::RemarkOpts::name("PackedLayout").category(DEBUG_TYPE))
               << remark::reason("component '{0}' stays row-major: {1}",

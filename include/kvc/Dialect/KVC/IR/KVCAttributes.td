@@ -25,7 +25,8 @@ class KVC_Attr<string name, string attrMnemonic, list<Trait> traits = []>
 def KVC_Layout : I32EnumAttr<"Layout", "physical order of the elements of a page", [
     I32EnumAttrCase<"RowMajor", 0, "row_major">,
     I32EnumAttrCase<"PackedKey", 1, "packed_key">,
-    I32EnumAttrCase<"PackedValue", 2, "packed_value">]> {
+    I32EnumAttrCase<"PackedValue", 2, "packed_value">,
+    I32EnumAttrCase<"LaneKey", 3, "lane_key">]> {
   let cppNamespace = "::kvc";
   let genSpecializedAttr = 0;
 }
@@ -103,12 +104,16 @@ def KVC_ComponentAttr : KVC_Attr<"Component", "component"> {
       from the lowest bits up;
     * values of 4 bits: `[P/4][width/8][4]` words, lane l with columns l and l + 4 of 8,
       the tokens 0, 2, 1, 3 a byte each, the first column in its low half.
-    Row-major rows of 4 bits have the even element of each byte in its low half.
+    These are for products of pairs (`bf16_dot`). Products in f32 take bytes that lie side
+    by side for their lanes: rows of values, which is `row_major`, and
+    * `lane_key`, of 8 and 4 bits: `[P/16][width/p][16 tokens]` bytes of p elements (1 or 2).
+    Bytes of two elements, of rows too, have the even one in their low half.
 
     Constraints:
     1. the element is f32, f16 or bf16 without scales, or f8E4M3FN or f8E5M2 with or
        without, or i8 or i4 with;
-    2. a zero point is for i4.
+    2. a zero point is for i4;
+    3. `lane_key` is for elements of 8 and 4 bits.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$heads, "int64_t":$width,
                         "::mlir::Type":$elementType, "::kvc::Layout":$layout,

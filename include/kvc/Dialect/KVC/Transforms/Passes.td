@@ -22,6 +22,10 @@ def AssignCacheLayoutPass : Pass<"kvc-assign-cache-layout", "::mlir::ModuleOp"> 
     `layout=row_major` every component becomes row-major. Types that
     already name a packed layout keep it under `layout=packed`.
 
+    Codes of 8 and 4 bits have two kinds of images: `codes=pairs` gives these packed
+    layouts, for products of pairs; `codes=lanes`, for products in f32, gives `lane_key`
+    to keys and leaves values row-major.
+
     ```mlir
     // kvc-opt -kvc-assign-cache-layout="layout=packed"
     !kvc.cache<page = 16, k: 8x128xf16, v: 8x128xf16>
@@ -31,7 +35,9 @@ def AssignCacheLayoutPass : Pass<"kvc-assign-cache-layout", "::mlir::ModuleOp"> 
   }];
   let options = [
     Option<"layout", "layout", "std::string", "\"packed\"",
-           "packed or row_major">
+           "packed or row_major">,
+    Option<"codes", "codes", "std::string", "\"pairs\"",
+           "pairs or lanes: what products of quantised components are of">
   ];
   let dependentDialects = ["::kvc::KVCDialect"];
 }
