@@ -247,6 +247,53 @@ void AttentionKernel::emitCopyRows(const Component &c, Value source, Value strid
 }
 
 //===----------------------------------------------------------------------===//
+// Into scratch: f16
+//===----------------------------------------------------------------------===//
+
+/// Decodes a block of floats of 8 bits, element by element, to f16, which processors
+/// convert to f32 as they load it: e5m2 is its upper half, and e4m3 between its sign and
+/// its last bits 2^-8 of what it should be, but for NaN, which is looked for on the way.
+/// Prefetches what `ahead` points to, if it does.
+void AttentionKernel::emitDecodeHalves(const Component &c, Value source, Value ahead,
+                                       Value target) {
+  constexpr int64_t kBytes = 64;
+  Type element = c.attr.getElementType(), i8 = e.b.getI8Type();
+  VectorType lineType = e.vectorOf(kBytes, i8), wordsType = e.vectorOf(kBytes / 2, e.i16Type());
+  bool isE4M3 = isa<Float8E4M3FNType>(element);
+  Value none = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(lineType));
+  Value largest = e.loop(
+      e.i64(0), e.i64(c.storedBytes()), kBytes, {none},
+      [&](Value offset, ValueRange carried) -> SmallVector<Value> {
+        Value from = e.offset(source, offset), to = e.offset(target, e.mul(offset, 2));
+        if (ahead)
+          e.prefetch(e.offset(ahead, offset));
+        for (int64_t half : {0, 1}) {
+          Value bytes = e.load(e.vectorOf(kBytes / 2, i8), e.offset(from, half * kBytes / 2));
+          Value words = arith::ExtSIOp::create(e.b, e.loc, wordsType, bytes);
+          words = shift(e, words, isE4M3 ? 7 : 8, 0);
+          if (isE4M3)
+            words = e.logicalAnd(words, e.intSplat(words, static_cast<int16_t>(0xbfff)));
+          e.store(words, e.offset(to, half * kBytes));
+        }
+        if (!isE4M3)
+          return {carried[0]};
+        Value codes = e.load(lineType, from); // without their signs
+        return {arith::MaxUIOp::create(e.b, e.loc, carried[0], e.add(codes, codes))};
+      })[0];
+  if (!isE4M3)
+    return;
+  Value max = vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::MAXUI, largest);
+  e.ifThen(e.equal(max, e.intSplat(max, 2 * 0x7f)), [&] {
+    e.loop(e.i64(0), e.i64(c.storedBytes()), kChunk, [&](Value offset) {
+      Value codes = e.load(e.vectorOf(kChunk, i8), e.offset(source, offset));
+      Value number = CodeEmitter(e.b, e.loc).decode(codes, element);
+      number = e.mulf(number, e.splat(kChunk, 1 / c.operandFactor()));
+      e.store(e.fromF32(number, c.element), e.offset(target, e.mul(offset, 2)));
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // In registers: pairs of bf16
 //===----------------------------------------------------------------------===//
 
@@ -338,7 +385,7 @@ static SmallVector<Value> decodeNibbles(Emitter &e, Value bytes) {
     Value looked = LLVM::CallIntrinsicOp::create(
                        e.b, e.loc, words,
                        e.b.getStringAttr("llvm.x86.avx512.permvar.hi.512"),
-                       ValueRange{index, table})
+                       ValueRange{table, index})
                        .getResult(0);
     operands.push_back(vector::BitCastOp::create(
         e.b, e.loc, e.vectorOf(32, e.b.getBF16Type()), looked));
@@ -376,30 +423,8 @@ SmallVector<Value> AttentionKernel::decodeLanes(const Component &c, Value bytes)
   };
   if (element.isInteger(8))
     return {toFloat(extended(e.i32Type()))};
-  if (element.isInteger(4)) {
-    Value words = extended(e.i32Type());
-    return {toFloat(shift(e, words, 28, 28)), toFloat(shift(e, words, 0, 4))};
-  }
-  // By way of f16, which processors convert: e5m2 is its upper half; e4m3 between its
-  // sign and its last bits is 2^-8 of what it should be, but for NaN.
-  Value words = extended(e.i16Type());
-  if (isa<Float8E4M3FNType>(element)) {
-    words = shift(e, words, 7, 0);
-    words = e.logicalAnd(words, e.intSplat(words, static_cast<int16_t>(0xbfff)));
-  } else {
-    words = shift(e, words, 8, 0);
-  }
-  Value halves =
-      arith::BitcastOp::create(e.b, e.loc, type.clone(e.b.getF16Type()), words);
-  return {arith::ExtFOp::create(e.b, e.loc, type.clone(e.f32Type()), halves)};
-}
-
-Value AttentionKernel::trackNaN(Value tracked, Value bytes) {
-  return arith::MaxUIOp::create(e.b, e.loc, tracked, e.add(bytes, bytes));
-}
-
-Value AttentionKernel::isTrackedNaN(Value tracked) {
-  return e.equal(tracked, e.intSplat(tracked, -2)); // 2 * 0x7f
+  Value words = extended(e.i32Type());
+  return {toFloat(shift(e, words, 28, 28)), toFloat(shift(e, words, 0, 4))};
 }
 
 } // namespace kvc

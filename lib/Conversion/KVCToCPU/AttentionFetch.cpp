@@ -120,7 +120,7 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
   Value numBlocks = e.i64(tile / kPackedTokens);
   auto packedAt = [&](Value block) { return scratchAt(c.packed, e.mul(block, c.blockBytes())); };
 
-  if (!c.isPacked() && !c.inRegisters()) {
+  if (!c.hasBlocks()) {
     e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
       BlockRows rows;
       for (int64_t i = 0; i < kPackedTokens; ++i) {
@@ -149,6 +149,30 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
     tokenStride = e.load(e.i64Type(),
                          e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
     isDense = e.equal(tokenStride, e.i64(c.storedBytes() / kPackedTokens));
+  }
+  if (c.decoding == Decoding::Halves) {
+    e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
+      Value begin = e.mul(block, kPackedTokens), target = packedAt(block);
+      Value whole = e.logicalAnd(e.lessOrEqual(validBegin, begin),
+                                 e.lessOrEqual(e.add(begin, kPackedTokens), validEnd));
+      Value nextTile = e.load(e.ptrType(), slot(c.next, block));
+      Value ahead = e.select(isLast, nextTile, e.offset(inPlace(block), stride));
+      if (phase != Phase::Decode)
+        ahead = Value();
+      e.store(target, slot(c.blocks, block));
+      e.ifThen(
+          e.logicalAnd(whole, isDense),
+          [&] { emitDecodeHalves(c, inPlace(block), ahead, target); },
+          [&] {
+            Value copy = scratchAt(c.decoded);
+            if (c.isPacked())
+              emitCopyImage(c, isKey, inPlace(block), block, copy);
+            else
+              emitCopyRows(c, inPlace(block), tokenStride, block, copy);
+            emitDecodeHalves(c, copy, Value(), target);
+          });
+    });
+    return;
   }
   if (!c.isInPlace()) {
     e.loop(e.i64(0), numBlocks, 1, [&](Value block) {

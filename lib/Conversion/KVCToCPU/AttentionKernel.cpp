@@ -37,7 +37,9 @@ Decoding AttentionKernel::chooseDecoding(ComponentAttr attr, bool isKey) const {
                                                                        : Decoding::Block;
   bool isLanes = isKey ? layout == Layout::LaneKey
                        : layout == Layout::RowMajor && page % kPackedTokens == 0;
-  return isLanes && e.tier != CPUTier::Plain ? Decoding::Lanes : Decoding::Block;
+  if (!isLanes || e.tier == CPUTier::Plain)
+    return Decoding::Block;
+  return isa<FloatType>(attr.getElementType()) ? Decoding::Halves : Decoding::Lanes;
 }
 
 void AttentionKernel::addComponent(Component &c, ComponentAttr attr, bool isKey,
@@ -47,9 +49,12 @@ void AttentionKernel::addComponent(Component &c, ComponentAttr attr, bool isKey,
   c.layout = attr.getLayout();
   c.decoding = chooseDecoding(attr, isKey);
   // Operands hold codes exactly.
-  c.element = !c.isQuantized() ? attr.getElementType()
-              : dot            ? Type(e.b.getBF16Type())
-                               : e.f32Type();
+  if (c.decoding == Decoding::Halves)
+    c.element = e.b.getF16Type();
+  else if (c.isQuantized())
+    c.element = dot ? Type(e.b.getBF16Type()) : e.f32Type();
+  else
+    c.element = attr.getElementType();
   c.pair = getPackedPair(c.element);
   c.params = params;
   int64_t pointers = tile / kPackedTokens * sizeof(void *);
@@ -57,11 +62,11 @@ void AttentionKernel::addComponent(Component &c, ComponentAttr attr, bool isKey,
   c.next = allocate(pointers);
   c.blocks = allocate(pointers);
   c.ahead = allocate(pointers);
-  c.rows = c.isPacked() || c.inRegisters() ? 0 : allocate(tile * sizeof(void *));
+  c.rows = c.hasBlocks() ? 0 : allocate(tile * sizeof(void *));
   c.packed = allocate(tile / kPackedTokens * c.blockBytes());
   if (!c.isQuantized())
     return;
-  if (!c.isPacked() && !c.inRegisters())
+  if (!c.hasBlocks() || c.decoding == Decoding::Halves)
     c.decoded = allocate(c.blockBytes());
   if (!c.hasScales())
     return;
@@ -170,7 +175,7 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
   Value end = e.select(e.less(kvBegin, kvEnd), kvEnd, begin);
   e.ifThen(e.less(begin, end), [&] {
     forEachComponent([&](Component &c, bool) {
-      if (c.isPacked() || c.inRegisters())
+      if (c.hasBlocks())
         emitFindBlocks(c, params, begin, c.next);
     });
   });
@@ -184,7 +189,7 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
     forEachComponent([&](Component &c, bool) {
       if (c.isQuantized())
         emitFindScales(c, params, t);
-      if (!c.isPacked() && !c.inRegisters())
+      if (!c.hasBlocks())
         return emitFindRows(c, params, t);
       for (int64_t i = 0; i < tile / kPackedTokens; ++i) {
         int64_t bytes = i * sizeof(void *);

@@ -42,10 +42,11 @@ enum class Phase { Decode, Prefill };
 
 /// How codes become operands of products.
 enum class Decoding {
-  None,  ///< There are none.
-  Block, ///< A block at a time, into scratch.
-  Pairs, ///< In registers: packed images to pairs of bf16, by table look-up.
-  Lanes, ///< In registers: bytes of lanes to f32.
+  None,   ///< There are none.
+  Block,  ///< A block at a time into scratch, from any layout.
+  Halves, ///< The same to f16, of floats whose bytes lie as their lanes.
+  Pairs,  ///< In registers: packed images to pairs of bf16, by table look-up.
+  Lanes,  ///< In registers: integers whose bytes lie as their lanes, to f32.
 };
 
 class AttentionKernel {
@@ -106,22 +107,30 @@ private:
     /// The products read the page itself, but for blocks that are not wholly visible.
     bool isInPlace() const { return decoding == Decoding::None ? isPacked() : inRegisters(); }
     bool isQuantized() const { return decoding != Decoding::None; }
+    /// A block of it in a page is read through one address.
+    bool hasBlocks() const { return isPacked() || decoding >= Decoding::Halves; }
     bool inRegisters() const {
       return decoding == Decoding::Pairs || decoding == Decoding::Lanes;
+    }
+    /// Steps along the width of a key that one load gives operands of.
+    int64_t stepsOfLoad() const {
+      if (!inRegisters())
+        return 1;
+      return (decoding == Decoding::Pairs ? 2 : 1) * (is4Bit() ? 2 : 1);
     }
     bool is4Bit() const { return attr.getElementType().isInteger(4); }
     /// Scales in memory, which differ among tokens or not.
     bool hasScales() const { return getNumScales(attr) > 0; }
     bool hasZeros() const { return hasScales() && attr.getScale().getZeroPoint(); }
     bool isStatic() const { return hasScales() && attr.getScale().getIsStatic(); }
-    /// Whether the products have to look for NaN, which the decoding does not give.
-    bool tracksNaN() const {
-      return decoding == Decoding::Lanes &&
-             mlir::isa<mlir::Float8E4M3FNType>(attr.getElementType());
-    }
     /// What the operand of a code is multiplied by to give what the code stands for
-    /// without its scale.
-    double operandFactor() const { return tracksNaN() ? 256.0 : 1.0; }
+    /// without its scale: e4m3 has its smallest numbers in f16 as 2^-8 of them.
+    double operandFactor() const {
+      return decoding == Decoding::Halves &&
+                     mlir::isa<mlir::Float8E4M3FNType>(attr.getElementType())
+                 ? 256.0
+                 : 1.0;
+    }
     /// What operands are multiplied by, unless there are scales in memory.
     double constantScale() const {
       ScaleAttr scale = attr.getScale();
@@ -171,9 +180,7 @@ private:
   /// The f32 operands of bytes of lanes: one vector, or the even and the odd elements of
   /// 4 bits.
   llvm::SmallVector<Value> decodeLanes(const Component &c, Value bytes);
-  /// The largest magnitudes so far, as twice the code, and where that says NaN.
-  Value trackNaN(Value tracked, Value bytes);
-  Value isTrackedNaN(Value tracked);
+  void emitDecodeHalves(const Component &c, Value source, Value ahead, Value target);
   void emitCopyRows(const Component &c, Value source, Value stride, Value block,
                     Value target);
 
@@ -194,13 +201,12 @@ private:
                                             Value firstRow, Value firstKey,
                                             llvm::SmallVector<Value> acc);
   llvm::SmallVector<llvm::SmallVector<Value>>
-  loadSteps(const Component &c, Value address, int64_t stride, int64_t count, Value &tracked);
+  loadSteps(const Component &c, Value address);
   void emitStoreWeights(Value row, int64_t key, Value probability,
                         llvm::MutableArrayRef<Value> zeroSums);
   llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
-  loadValueSteps(Value block, Value step, llvm::ArrayRef<int64_t> vectors, int64_t count,
-                 llvm::MutableArrayRef<Value> tracked);
+  loadValueSteps(Value block, llvm::ArrayRef<int64_t> vectors);
   int64_t getColumnBits() const;
   void emitPrefetchValues(Value ahead, Value step, llvm::ArrayRef<int64_t> vectors);
   void emitOrderColumns(Value headIndex, Value row);

@@ -104,38 +104,17 @@ Value AttentionKernel::modifyScore(Value product, const ScorePoint &point) {
   return e.mulf(score, e.splat(lanes, kLog2E));
 }
 
-/// Operands of `count` steps of a product, each a list of vectors as loadPair gives:
-/// `lanes` keys of a packed block, steps `stride` bytes apart, or what an image holds.
-/// `tracked` looks for NaN if the component asks for it.
-SmallVector<SmallVector<Value>> AttentionKernel::loadSteps(const Component &c, Value address,
-                                                           int64_t stride, int64_t count,
-                                                           Value &tracked) {
+/// Operands of the next steps of a product, as many as one load gives, each a list of
+/// vectors as loadPair gives: `lanes` keys of a packed block, or what an image holds.
+SmallVector<SmallVector<Value>> AttentionKernel::loadSteps(const Component &c, Value address) {
+  if (!c.inRegisters())
+    return {loadPair(e, address, c.element, c.pair, lanes, dot)};
+  bool isPairs = c.decoding == Decoding::Pairs;
+  Value bytes = e.load(e.vectorOf(isPairs ? 64 : lanes, e.b.getI8Type()), address);
   SmallVector<SmallVector<Value>> steps;
-  switch (c.decoding) {
-  case Decoding::None:
-  case Decoding::Block:
-    for (int64_t u = 0; u < count; ++u)
-      steps.push_back(loadPair(e, e.offset(address, u * stride), c.element, c.pair, lanes, dot));
-    return steps;
-  case Decoding::Pairs:
-    while (static_cast<int64_t>(steps.size()) < count) {
-      for (Value operand : decodeWords(c, e.load(e.vectorOf(64, e.b.getI8Type()), address)))
-        steps.push_back({operand});
-      address = e.offset(address, 64);
-    }
-    return steps;
-  case Decoding::Lanes:
-    while (static_cast<int64_t>(steps.size()) < count) {
-      Value bytes = e.load(e.vectorOf(lanes, e.b.getI8Type()), address);
-      if (c.tracksNaN())
-        tracked = trackNaN(tracked, bytes);
-      for (Value operand : decodeLanes(c, bytes))
-        steps.push_back({operand});
-      address = e.offset(address, kPackedTokens);
-    }
-    return steps;
-  }
-  llvm_unreachable("unknown decoding");
+  for (Value operand : isPairs ? decodeWords(c, bytes) : decodeLanes(c, bytes))
+    steps.push_back({operand});
+  return steps;
 }
 
 /// acc + q . c of one register tile of rows with one step of key vectors, over the columns
@@ -163,56 +142,44 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
   Value queries = scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
   int64_t groupWidth = getScaleGroup(term.attr);
   int64_t begin = group * groupWidth, end = std::min(begin + groupWidth, term.width);
-  int64_t numSums = numRows * numVectors;
-  if (term.tracksNaN()) {
-    VectorType bytes = e.vectorOf(lanes, e.b.getI8Type());
-    acc.append(numVectors, arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(bytes)));
-  }
-  acc = e.loop(e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
-               [&](Value first, ValueRange carried) {
+  return e.loop(e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
+                [&](Value first, ValueRange carried) {
     SmallVector<Value> acc(carried);
-    acc.resize(numSums + numVectors);
     Value keyOffset = e.mul(first, stepBytes);
     Value queryOffset = e.mul(first, term.pair * queryBytes);
     for (int64_t byte = 0; byte < kUnroll * stepBytes; byte += 64)
       for (Value pointer : ahead)
         e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
-    SmallVector<SmallVector<SmallVector<Value>>> loaded;
-    for (auto [v, pointer] : llvm::enumerate(keys))
-      loaded.push_back(loadSteps(term, e.offset(pointer, keyOffset), stepBytes, kUnroll,
-                                 acc[numSums + v]));
-    for (int64_t u = 0; u < kUnroll; ++u)
-      for (int64_t r = 0; r < numRows; ++r) {
-        Value address = e.offset(e.offset(queries, queryOffset),
-                                 r * rowBytes + u * term.pair * queryBytes);
-        if (dot) {
-          Value query = broadcastPair(e, address, lanes);
-          for (int64_t v = 0; v < numVectors; ++v) {
-            Value &sum = acc[r * numVectors + v];
-            sum = dotBF16(e, sum, loaded[v][u][0], query);
+    // The steps that one load gives, so that few operands are alive at a time.
+    int64_t stepsOfLoad = term.stepsOfLoad();
+    for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
+      SmallVector<SmallVector<SmallVector<Value>>> loaded;
+      for (Value pointer : keys)
+        loaded.push_back(loadSteps(
+            term, e.offset(e.offset(pointer, keyOffset), first * stepBytes)));
+      for (int64_t u = 0; u < stepsOfLoad; ++u)
+        for (int64_t r = 0; r < numRows; ++r) {
+          Value address = e.offset(e.offset(queries, queryOffset),
+                                   r * rowBytes + (first + u) * term.pair * queryBytes);
+          if (dot) {
+            Value query = broadcastPair(e, address, lanes);
+            for (int64_t v = 0; v < numVectors; ++v) {
+              Value &sum = acc[r * numVectors + v];
+              sum = dotBF16(e, sum, loaded[v][u][0], query);
+            }
+            continue;
           }
-          continue;
-        }
-        for (int64_t p = 0; p < term.pair; ++p) {
-          Value query = e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), lanes);
-          for (int64_t v = 0; v < numVectors; ++v) {
-            Value &sum = acc[r * numVectors + v];
-            sum = e.fma(loaded[v][u][p], query, sum);
+          for (int64_t p = 0; p < term.pair; ++p) {
+            Value query = e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), lanes);
+            for (int64_t v = 0; v < numVectors; ++v) {
+              Value &sum = acc[r * numVectors + v];
+              sum = e.fma(loaded[v][u][p], query, sum);
+            }
           }
         }
-      }
-    acc.resize(carried.size());
+    }
     return acc;
   });
-  for (int64_t v = 0; term.tracksNaN() && v < numVectors; ++v) {
-    Value isNaN = isTrackedNaN(acc[numSums + v]);
-    for (int64_t r = 0; r < numRows; ++r) {
-      Value &sum = acc[r * numVectors + v];
-      sum = e.select(isNaN, e.splat(lanes, std::numeric_limits<double>::quiet_NaN()), sum);
-    }
-  }
-  acc.resize(numSums);
-  return acc;
 }
 
 /// Scores of one register tile of rows with all keys of the tile.
@@ -374,38 +341,29 @@ void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
     emitValueColumns(headIndex, firstRow, e.i64(covered), rest);
 }
 
-/// Operands of `count` steps of the value's vectors from step `step` on, by vector;
-/// `tracked` as in loadSteps, for each vector.
+/// Operands of the next steps of the value's vectors, as many as one load gives, by vector;
+/// `block`: of the first of these steps.
 SmallVector<SmallVector<SmallVector<Value>>>
-AttentionKernel::loadValueSteps(Value block, Value step, ArrayRef<int64_t> vectors,
-                                int64_t count, MutableArrayRef<Value> tracked) {
+AttentionKernel::loadValueSteps(Value block, ArrayRef<int64_t> vectors) {
   int64_t columnBits = getColumnBits();
-  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
-  // A word of a packed image has the tokens of two steps.
-  int64_t stepsOfRow = value.decoding == Decoding::Pairs ? 2 : 1;
   // Vectors that are loaded together.
   int64_t together = value.inRegisters() && value.is4Bit() ? 2 : 1;
   SmallVector<SmallVector<SmallVector<Value>>> loaded(vectors.size());
-  Value address = e.offset(block, e.mul(step, stepBytes));
   int64_t column = 0;
   for (size_t v = 0; v < vectors.size(); v += together) {
     int64_t columns = together * vectors[v];
-    for (int64_t u = 0; u < count; u += stepsOfRow) {
-      Value at = e.offset(address, u * stepBytes + column * columnBits / 8);
-      if (!value.inRegisters()) {
-        loaded[v].push_back(loadPair(e, at, value.element, value.pair, columns, dot));
-        continue;
-      }
-      Value bytes = e.load(e.vectorOf(columns * columnBits / 8, e.b.getI8Type()), at);
-      if (value.tracksNaN())
-        tracked[v] = trackNaN(tracked[v], bytes);
-      SmallVector<Value> operands = value.decoding == Decoding::Pairs
-                                        ? decodeWords(value, bytes)
-                                        : decodeLanes(value, bytes);
-      for (auto [i, operand] : llvm::enumerate(operands))
-        loaded[v + i % together].push_back({operand});
-    }
+    Value at = e.offset(block, column * columnBits / 8);
     column += columns;
+    if (!value.inRegisters()) {
+      loaded[v].push_back(loadPair(e, at, value.element, value.pair, columns, dot));
+      continue;
+    }
+    Value bytes = e.load(e.vectorOf(columns * columnBits / 8, e.b.getI8Type()), at);
+    SmallVector<Value> operands = value.decoding == Decoding::Pairs
+                                      ? decodeWords(value, bytes)
+                                      : decodeLanes(value, bytes);
+    for (auto [i, operand] : llvm::enumerate(operands))
+      loaded[v + i % together].push_back({operand});
   }
   return loaded;
 }
@@ -455,11 +413,6 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
       column += count;
     }
   }
-  int64_t numSums = numRows * numVectors;
-  for (int64_t count : vectors)
-    if (value.tracksNaN())
-      acc.push_back(arith::ConstantOp::create(
-          e.b, e.loc, e.b.getZeroAttr(e.vectorOf(count, e.b.getI8Type()))));
   acc = e.loop(e.i64(0), e.i64(tile), kPackedTokens, acc, [&](Value firstKey,
                                                              ValueRange carried) {
     Value pointer = e.mul(e.div(firstKey, kPackedTokens), sizeof(void *));
@@ -469,44 +422,40 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
     if (phase == Phase::Decode && value.isInPlace())
       ahead = e.offset(e.load(e.ptrType(), scratchAt(value.ahead, pointer)), firstByte);
     int64_t steps = kPackedTokens / value.pair;
+    int64_t stepBytes = value.blockBytes() / steps;
     return e.loop(e.i64(0), e.i64(steps), kUnroll, SmallVector<Value>(carried),
                   [&](Value step, ValueRange carried) {
       SmallVector<Value> acc(carried);
       if (ahead)
         emitPrefetchValues(ahead, step, vectors);
-      acc.resize(numSums + numVectors);
-      SmallVector<SmallVector<SmallVector<Value>>> loaded = loadValueSteps(
-          block, step, vectors, kUnroll, MutableArrayRef(acc).drop_front(numSums));
+      Value stepBlock = e.offset(block, e.mul(step, stepBytes));
       Value weightOffset = e.add(e.mul(firstKey, probabilityBytes),
                                  e.mul(step, value.pair * probabilityBytes));
-      for (int64_t u = 0; u < kUnroll; ++u)
-        for (int64_t r = 0; r < numRows; ++r)
-          for (auto [v, count] : llvm::enumerate(vectors)) {
-            Value address = e.offset(e.offset(weightsOf[v], weightOffset),
-                                     (r * tile + u * value.pair) * probabilityBytes);
-            Value &sum = acc[r * numVectors + v];
-            if (dot) {
-              sum = dotBF16(e, sum, loaded[v][u][0], broadcastPair(e, address, count));
-              continue;
+      // A word of a packed image has the tokens of two steps.
+      int64_t stepsOfLoad = value.decoding == Decoding::Pairs ? 2 : 1;
+      for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
+        SmallVector<SmallVector<SmallVector<Value>>> loaded =
+            loadValueSteps(e.offset(stepBlock, first * stepBytes), vectors);
+        for (int64_t u = 0; u < stepsOfLoad; ++u)
+          for (int64_t r = 0; r < numRows; ++r)
+            for (auto [v, count] : llvm::enumerate(vectors)) {
+              Value address =
+                  e.offset(e.offset(weightsOf[v], weightOffset),
+                           (r * tile + (first + u) * value.pair) * probabilityBytes);
+              Value &sum = acc[r * numVectors + v];
+              if (dot) {
+                sum = dotBF16(e, sum, loaded[v][u][0], broadcastPair(e, address, count));
+                continue;
+              }
+              for (int64_t p = 0; p < value.pair; ++p) {
+                Value weight = e.load(e.f32Type(), e.offset(address, p * 4));
+                sum = e.fma(loaded[v][u][p], e.broadcast(weight, count), sum);
+              }
             }
-            for (int64_t p = 0; p < value.pair; ++p)
-              sum = e.fma(loaded[v][u][p],
-                          e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), count),
-                          sum);
-          }
-      acc.resize(carried.size());
+      }
       return acc;
     });
   });
-  for (auto [v, count] : llvm::enumerate(vectors)) {
-    if (!value.tracksNaN())
-      break;
-    Value isNaN = isTrackedNaN(acc[numSums + v]);
-    for (int64_t r = 0; r < numRows; ++r) {
-      Value &sum = acc[r * numVectors + v];
-      sum = e.select(isNaN, e.splat(count, std::numeric_limits<double>::quiet_NaN()), sum);
-    }
-  }
   for (int64_t r = 0; r < numRows; ++r) {
     int64_t column = 0;
     for (auto [v, count] : llvm::enumerate(vectors)) {
