@@ -259,15 +259,13 @@ KVC_RT_API kvc_status_t kvc_pool_stats(kvc_pool_t *pool,
  *  touched, and of a device writes take turns. A slot that comes twice has the
  *  last of its rows. */
 KVC_RT_API kvc_status_t kvc_cache_read(const kvc_cache_type_t *type,
-                                       const kvc_cache_view_t *view,
-                                       kvc_device_t *device, int32_t component,
-                                       const int64_t *slots, int64_t num_slots,
-                                       void *out_rows);
+                                       const kvc_cache_view_t *view, kvc_device_t *device,
+                                       int32_t component, const int64_t *slots,
+                                       int64_t num_slots, void *out_rows);
 KVC_RT_API kvc_status_t kvc_cache_write(const kvc_cache_type_t *type,
-                                        const kvc_cache_view_t *view,
-                                        kvc_device_t *device, int32_t component,
-                                        const int64_t *slots, int64_t num_slots,
-                                        const void *rows);
+                                        const kvc_cache_view_t *view, kvc_device_t *device,
+                                        int32_t component, const int64_t *slots,
+                                        int64_t num_slots, const void *rows);
 
 /*===--- Sequences --------------------------------------------------------===*/
 

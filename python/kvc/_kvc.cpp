@@ -327,9 +327,9 @@ static void readRows(const CacheView &cache, uint32_t index, const Slots &slots,
   kvc_status_t status;
   {
     nb::gil_scoped_release release;
-    status = kvc_cache_read(&cache.type, &cache.view, getDevice(cache),
-                            static_cast<int32_t>(index), slots.data(),
-                            static_cast<int64_t>(slots.size()), rows.data());
+    status =
+        kvc_cache_read(&cache.type, &cache.view, getDevice(cache), static_cast<int32_t>(index),
+                       slots.data(), static_cast<int64_t>(slots.size()), rows.data());
   }
   check(status);
 }
@@ -340,9 +340,9 @@ static void writeRows(const CacheView &cache, uint32_t index, const Slots &slots
   kvc_status_t status;
   {
     nb::gil_scoped_release release;
-    status = kvc_cache_write(&cache.type, &cache.view, getDevice(cache),
-                             static_cast<int32_t>(index), slots.data(),
-                             static_cast<int64_t>(slots.size()), rows.data());
+    status =
+        kvc_cache_write(&cache.type, &cache.view, getDevice(cache), static_cast<int32_t>(index),
+                        slots.data(), static_cast<int64_t>(slots.size()), rows.data());
   }
   check(status);
 }
@@ -662,13 +662,12 @@ NB_MODULE(_kvc, m) {
       });
   nb::class_<CacheView>(m, "CacheView")
       .def_static("make", makeCacheView, "type"_a, "num_pages"_a, "arrays"_a)
-      .def("memory", [](nb::handle_t<CacheView> self,
-                        uint32_t index) { return getMemory(self, index); })
+      .def("memory",
+           [](nb::handle_t<CacheView> self, uint32_t index) { return getMemory(self, index); })
       .def("set_memory", setMemory, "index"_a, "memory"_a)
       .def("read", readRows, "index"_a, "slots"_a, "rows"_a)
       .def("write", writeRows, "index"_a, "slots"_a, "rows"_a)
-      .def_prop_ro("num_pages",
-                   [](const CacheView &v) { return v.view.num_pages; });
+      .def_prop_ro("num_pages", [](const CacheView &v) { return v.view.num_pages; });
   nb::class_<Pool>(m, "Pool")
       .def(nb::init<const CacheType &, int64_t, int32_t, bool, uint64_t,
                     DevicePtr>(),

@@ -156,8 +156,7 @@ LogicalResult Inputs::makeBatch() {
 
 int32_t Inputs::getStoredTokens(const Cache &cache, unsigned array, unsigned sequence) const {
   int32_t length = options.lengths[sequence];
-  return facts.appendsTo(cache.argument, array) ? length - options.queryLens[sequence]
-                                                : length;
+  return facts.appendsTo(cache.argument, array) ? length - options.queryLens[sequence] : length;
 }
 
 Row Inputs::getStoredRow(const Cache &cache, unsigned array, unsigned sequence,
@@ -175,8 +174,7 @@ Row Inputs::getStaticRow(const Cache &cache, unsigned array) const {
 bool Inputs::fillPage(const Cache &cache, unsigned array, unsigned sequence,
                       int64_t number) const {
   int64_t pageSize = cache.type.page_size, first = number * pageSize;
-  int64_t last =
-      std::min<int64_t>(first + pageSize, getStoredTokens(cache, array, sequence));
+  int64_t last = std::min<int64_t>(first + pageSize, getStoredTokens(cache, array, sequence));
   Row rows;
   std::vector<int64_t> slots;
   for (int64_t token = first; token < last; ++token) {

@@ -64,8 +64,7 @@ public:
   /// Tokens of a sequence whose rows of an array are there before the call.
   int32_t getStoredTokens(const Cache &cache, unsigned array, unsigned sequence) const;
   /// What an array holds of a token of a sequence before the call.
-  Row getStoredRow(const Cache &cache, unsigned array, unsigned sequence,
-                   int64_t token) const;
+  Row getStoredRow(const Cache &cache, unsigned array, unsigned sequence, int64_t token) const;
   /// The same of a static array.
   Row getStaticRow(const Cache &cache, unsigned array) const;
 

@@ -148,7 +148,8 @@ static FailureOr<unsigned> getCacheArgument(Operation *op, Value cache) {
 /// The arrays of a component, as places among those of the cache.
 static SmallVector<unsigned> getArrays(kvc::CacheType type, StringRef component) {
   SmallVector<unsigned> arrays;
-  for (StringRef suffix : {StringRef(), StringRef(kvc::kScaleSuffix), StringRef(kvc::kZeroSuffix)})
+  for (StringRef suffix :
+       {StringRef(), StringRef(kvc::kScaleSuffix), StringRef(kvc::kZeroSuffix)})
     if (int64_t index = type.getArrayIndex((component + suffix).str()); index >= 0)
       arrays.push_back(index);
   return arrays;

@@ -123,15 +123,15 @@ static RowError compareCodes(ArrayRef<double> got, ArrayRef<double> want,
   for (auto [i, step] : llvm::enumerate(steps)) {
     if (differsInSpecials(got[i], want[i]))
       return {HUGE_VAL, llvm::formatv("element {0}: expected {1}, got {2}", i,
-                                       printNumber(want[i]), printNumber(got[i]))};
+                                      printNumber(want[i]), printNumber(got[i]))};
     if (!std::isfinite(want[i]) || got[i] == want[i])
       continue;
     double error = std::fabs(got[i] - want[i]) / step;
     misses += error > kCodeRounding;
     if (error > kCodeSteps && result.failure.empty())
-      result.failure = llvm::formatv("element {0}: expected {1}, got {2}, at steps of {3}", i,
-                                     printNumber(want[i]), printNumber(got[i]),
-                                     printNumber(step));
+      result.failure =
+          llvm::formatv("element {0}: expected {1}, got {2}, at steps of {3}", i,
+                        printNumber(want[i]), printNumber(got[i]), printNumber(step));
     result.error = std::max(result.error, error);
   }
   int64_t width = static_cast<int64_t>(steps.size());
@@ -352,9 +352,8 @@ void Verifier::startComparisons() {
     if (check.isExact)
       continue;
     comparison.measure = check.quantized ? "error in steps of a code" : "relative L2 error";
-    comparison.bound = check.quantized
-                           ? kCodeSteps
-                           : getRowBound(cache.type.components[check.array].dtype);
+    comparison.bound =
+        check.quantized ? kCodeSteps : getRowBound(cache.type.components[check.array].dtype);
   }
 }
 
@@ -548,7 +547,8 @@ void Verifier::checkAppend(const AppendCheck &check, const Sample &sample, const
   const kvc_component_type_t &type = cache.type.components[check.array];
   int64_t slot = inputs.getBatch().slots[sample.row];
   int64_t smallSlot = page * cache.type.page_size + slot % cache.type.page_size;
-  Row got = readToken(cache, check.array, slot), want = readToken(small, check.array, smallSlot);
+  Row got = readToken(cache, check.array, slot),
+      want = readToken(small, check.array, smallSlot);
   Numbers gotNumbers, wantNumbers;
   if (const std::optional<QuantizedArrays> &arrays = check.quantized) {
     gotNumbers = dequantize(cache.type, *arrays, got, readToken(cache, arrays->scales, slot),

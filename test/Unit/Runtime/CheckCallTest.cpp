@@ -28,11 +28,10 @@ protected:
     fixed.strides[0] = 8;
     fixed.strides[1] = 2;
     fake.addFunction("other", {});
-    function = fake.addFunction(
-        "attend", {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC, 2, 8}), fixed,
-                   makeTensorArg(KVC_DTYPE_I4X2, {}), makeCacheArg(keyValue),
-                   makeCacheArg(packed),
-                   makeResultArg(KVC_DTYPE_BF16, {KVC_DYNAMIC, 8})});
+    function = fake.addFunction("attend", {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC, 2, 8}),
+                                           fixed, makeTensorArg(KVC_DTYPE_I4X2, {}),
+                                           makeCacheArg(keyValue), makeCacheArg(packed),
+                                           makeResultArg(KVC_DTYPE_BF16, {KVC_DYNAMIC, 8})});
     fake.build();
     EXPECT_OK(fake.load(&program));
     query = makeTensor(data.data(), KVC_DTYPE_F32, {5, 2, 8});

@@ -45,8 +45,7 @@ const char *kvc_test_use_from_c(void) {
     return kvc_last_message();
   if (kvc_batch_view(batch)->num_tokens != 2)
     return "expected 2 tokens";
-  if (kvc_pool_view(pool, 0, &view) ||
-      kvc_cache_write(&type, &view, NULL, 0, &slot, 1, row) ||
+  if (kvc_pool_view(pool, 0, &view) || kvc_cache_write(&type, &view, NULL, 0, &slot, 1, row) ||
       kvc_cache_read(&type, &view, NULL, 0, &slot, 1, back))
     return kvc_last_message();
   if (memcmp(row, back, sizeof(row)) != 0)
