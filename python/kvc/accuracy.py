@@ -365,7 +365,8 @@ def measure(
     want, want_lse = expected
     difference = np.linalg.norm(np.concatenate(outputs) - want, axis=2)
     norm = np.linalg.norm(want, axis=2)
-    errors = np.divide(difference, norm, out=np.where(difference > 0, math.inf, 0.0), where=norm > 0)
+    none = np.where(difference > 0, math.inf, 0.0)  # the error of a row of zeros
+    errors = np.divide(difference, norm, out=none, where=norm > 0)
     kh, kw, vh, vw = cache.shapes
     return Result(
         cache,
@@ -549,11 +550,17 @@ def _parser() -> argparse.ArgumentParser:
         "--tokens", type=_positive, metavar="N", help="of synthetic data (default: 2048)"
     )
     parser.add_argument(
-        "--kv-heads", type=_positive, metavar="N", help="of synthetic data (default: 8, or those of --cache)"
-    )  # fmt: skip
+        "--kv-heads",
+        type=_positive,
+        metavar="N",
+        help="of synthetic data (default: 8, or those of --cache)",
+    )
     parser.add_argument(
-        "--width", type=_positive, metavar="N", help="of synthetic data (default: 128, or those of --cache)"
-    )  # fmt: skip
+        "--width",
+        type=_positive,
+        metavar="N",
+        help="of synthetic data (default: 128, or those of --cache)",
+    )
     parser.add_argument(
         "--query-heads",
         type=_positive,

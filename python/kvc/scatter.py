@@ -41,9 +41,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", more: str = "") 
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
 
 
-def scatter_svg(
-    points: Sequence[Point], title: str, x_label: str, y_label: str
-) -> str:
+def scatter_svg(points: Sequence[Point], title: str, x_label: str, y_label: str) -> str:
     """Returns an SVG document with one numbered circle for each point.
 
     The x axis starts at 0; the y axis is logarithmic. A list beside the plot says what
@@ -69,7 +67,7 @@ def scatter_svg(
     def to_y(y: float) -> float:
         return _TOP + (high - math.log10(y)) / (high - low) * _HEIGHT
 
-    right, bottom = _LEFT + _WIDTH, _TOP + _HEIGHT
+    right, bottom, middle = _LEFT + _WIDTH, _TOP + _HEIGHT, _TOP + _HEIGHT / 2
     list_x = right + _LIST
     longest = max(len(point.label) for point in points) + 4
     width = math.ceil(list_x + longest * _CHARACTER + 10)
@@ -93,16 +91,20 @@ def scatter_svg(
     parts += [
         f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="black"/>',
         _text(_LEFT + _WIDTH / 2, bottom + 44, x_label, "middle"),
-        _text(0, 0, y_label, "middle", f' transform="translate(22 {_TOP + _HEIGHT / 2}) rotate(-90)"'),
-    ]  # fmt: skip
+        _text(0, 0, y_label, "middle", f' transform="translate(22 {middle}) rotate(-90)"'),
+    ]
     for number, point in enumerate(points, 1):
         x, y = to_x(point.x), to_y(point.y)
         parts += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1f5fa8"/>',
             _text(x + 6, y - 5, str(number)),
-            _text(list_x, _TOP + number * _LINE, f"{number:2d}  {point.label}",
-                  more=' font-family="monospace" xml:space="preserve"'),
-        ]  # fmt: skip
+            _text(
+                list_x,
+                _TOP + number * _LINE,
+                f"{number:2d}  {point.label}",
+                more=' font-family="monospace" xml:space="preserve"',
+            ),
+        ]
     return "\n".join([*parts, "</svg>", ""])
 
 

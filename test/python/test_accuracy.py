@@ -312,10 +312,12 @@ def test_the_command():
 def test_the_table_of_the_documentation(capsys):
     """The bytes of docs/Accuracy.md are right, and its errors near what comes out here."""
     text = DOCS.read_text()
-    for data, block in re.findall(r"kvc\.accuracy --data=(\w+)\n(.*?)```", text, re.DOTALL):
+    blocks = re.findall(r"kvc\.accuracy --data=(\w+)\n(.*?)```", text, re.DOTALL)
+    assert [data for data, _ in blocks] == ["gaussian", "outliers"]
+    for data, block in blocks:
         shown = re.findall(r"^ *([\d,]+) +([\d.]+) +(\S+) .* (k: .*)$", block, re.MULTILINE)
         assert len(shown) == 12
-        options = ["--tokens=256", "--queries=16", "--json", "--target=definition", f"--data={data}"]
+        options = ["--tokens=512", "--queries=16", "--json", f"--data={data}"]
         assert accuracy.main(options) == 0
         caches = json.loads(capsys.readouterr().out)["caches"]
         for (count, ratio, median, label), cache in zip(shown, caches):

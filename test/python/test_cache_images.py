@@ -77,6 +77,22 @@ def test_rows_of_any_order(device):
     assert (view.read("x", np.arange(0, 64, 4)) == expected[::-1][:16]).all()
 
 
+def test_rows_of_arrays_of_others():
+    """Tokens outside heads, and heads outside pages."""
+    cache = kvc.CacheType(4, [kvc.Component("k", 2, 8, "i4x2"), kvc.Component("v", 2, 6, "bf16")])
+    k = np.zeros((5, 4, 2, 8), np.uint8)
+    v = np.zeros((2, 5, 4, 6), ml_dtypes.bfloat16)
+    view = kvc.CacheView(cache, {"k": k, "v": v.transpose(1, 2, 0, 3)})
+    slots = np.array([7, 0, 19])
+    k_rows, v_rows = random_rows((3, 2, 8), "i4x2"), random_rows((3, 2, 6), "bf16")
+    view.write("k", slots, k_rows)
+    view.write("v", slots, v_rows)
+    assert (k[slots // 4, slots % 4] == k_rows).all()
+    assert (v[:, slots // 4, slots % 4].transpose(1, 0, 2) == v_rows).all()
+    assert np.count_nonzero(k) <= 48 and np.count_nonzero(v) <= 36
+    assert same_bits(view.read("v", slots), v_rows) and same_bits(view.read("k", slots), k_rows)
+
+
 def test_wrong_rows(device):
     cache = kvc.CacheType(
         16, [kvc.Component("k", 2, 8, "i8"), kvc.Component("k.scale", 2, 1, "f32", "static")]
@@ -217,6 +233,29 @@ def test_numbers_of_codes(compiler, element, scale, width):
         if "static" not in scale:  # ... and it is what went in, within half a step
             steps = {"i8": 250, "i4": 13, "f8E4M3FN": 15.9, "f8E5M2": 7.9}[element]
             assert np.abs(got - values).max() <= np.abs(values).max() / steps
+
+
+@pytest.mark.parametrize("element, scale", [
+    ("bf16", ""), ("f16", ""), ("i8", "f32, token"), ("f8E4M3FN", "f16, group = 32"), ("f8E5M2", ""),
+    ("i4", "f32, token"), ("i4", "f16, group = 32, zero_point"),
+])  # fmt: skip
+@pytest.mark.parametrize("target", ["definition", "cpu"])
+def test_programs_pack_pages_as_the_runtime_reads_them(compiler, target, element, scale):
+    """The rows of packed pages are those of row-major ones, bit for bit."""
+    rows = element if element in ("bf16", "f16") else "f32"
+    dtype = kvc.dtypes.to_numpy(rows)
+    k, v = np.random.default_rng(8).standard_normal((2, 75, 2, 40), np.float32).astype(dtype)
+    exported = []
+    for layouts in (["row_major"] * 2, LAYOUTS[1:]):
+        cache = cache_text(element, scale, 40, page=32, layouts=layouts)
+        append = compiler.compile(append_text(cache, 2, 40, rows), target=target)["append"]
+        pool = kvc.Pool(append.cache_type, 5, page_order_seed=4)
+        sequence = pool.sequence(75)
+        append(k, v, pool.view(), kvc.Batch.from_sequences([sequence], [75]))
+        exported.append(sequence.export())
+        assert [pool.cache_type.components[pool.cache_type.index(n)].layout for n in "kv"] == layouts
+    for name in exported[0]:
+        assert exported[0][name].tobytes() == exported[1][name].tobytes()
 
 
 def test_plain_elements_stand_for_themselves(device):
