@@ -2,7 +2,8 @@
 // arguments byte for byte, others by the numbers that they stand for.
 
 // RUN: split-file %s %t
-// DEFINE: %{verify} = kvc-run --verify --threads=2 --target=definition
+// DEFINE: %{target} = --target=definition
+// DEFINE: %{verify} = kvc-run --verify --threads=2 %{target}
 
 // Elements of 8 bits with scales per token.
 // RUN: %{verify} %t/bytes.mlir --lengths=40,17,64 | FileCheck %s --check-prefixes=CHECK,BYTES
@@ -57,6 +58,20 @@
 // ROPE-NEXT: argument 3, component k, other rows
 // ROPE-NEXT: argument 3, component k.scale, other rows
 
+// The kernels of the CPU store the same bytes.
+// REDEFINE: %{target} = --lengths=70,17,33 --query-lens=21,1,5
+// RUN: %{verify} %t/bytes.mlir | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: %{verify} %t/nibbles.mlir | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: %{verify} %t/static.mlir | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: %{verify} %t/constant.mlir | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: %{verify} %t/rope.mlir | FileCheck %s
+// CPU: @{{[a-z]+}} on x86_64
+// CPU: argument 3, component k, appended rows 54 rows bit for bit PASS
+// REDEFINE: %{target} = --lengths=70,17,33 --tier=plain --layout=row_major
+// RUN: %{verify} %t/bytes.mlir | FileCheck %s
+// RUN: %{verify} %t/nibbles.mlir | FileCheck %s
+// REDEFINE: %{target} = --target=definition
+
 // CHECK: {{^}}PASS{{$}}
 
 // A program that stores something else is found out.
@@ -72,7 +87,7 @@
 // TURNED-NEXT: rows differ; sequence {{.+}}: element {{[0-9]+}}: expected {{.+}}, got {{.+}}, at steps of
 
 // Bytes of scales are counted: 40 tokens of 2 heads, 32 codes and a scale of k and v.
-// RUN: kvc-run --bench --repetitions=1 --target=definition %t/bytes.mlir --lengths=40 --json \
+// RUN: kvc-run --bench --repetitions=1 --tier=plain %t/bytes.mlir --lengths=40 --json \
 // RUN:   | FileCheck %s --check-prefix=BENCH
 // BENCH: "kv_bytes": 5760,
 // Static ones once: 20 tokens of 2 heads, 16 bytes of k and 32 of v; 2 x 2 x 2 and 4 bytes.
