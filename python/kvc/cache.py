@@ -354,23 +354,19 @@ class CacheView:
             points are missing or not expected.
         """
         self._component(name)
-        arrays = {f"{name}.scale": scale, f"{name}.zero": zero}
         components = {c.name: c for c in self.cache_type.components}
-        for array, value in arrays.items():
-            component = components.get(array)
-            if array.endswith(".scale") and (component is None or not component.is_static):
-                reason = "it has none in memory" if component is None else "appends compute them"
-                raise ValueError(
-                    f"component '{name}': expected static scales to set, but {reason}"
-                )
-            if (component is None) != (value is None):
-                wanted = "no zero points" if component is None else "zero points"
-                given = "none" if value is None else "some"
-                raise ValueError(f"component '{name}': expected {wanted}, got {given}")
+        scales, zeros = components.get(f"{name}.scale"), components.get(f"{name}.zero")
+        if scales is None or not scales.is_static:
+            reason = "it has none in memory" if scales is None else "appends compute them"
+            raise ValueError(f"component '{name}': expected static scales to set, but {reason}")
+        if (zeros is None) != (zero is None):
+            wanted = "no zero points, got some" if zeros is None else "zero points, got none"
+            raise ValueError(f"component '{name}': expected {wanted}")
+        arrays = {scales.name: scale}
+        if zeros is not None:
+            arrays[zeros.name] = zero
         values = {}
         for array, value in arrays.items():
-            if value is None:
-                continue
             shape = components[array].heads, components[array].width
             value = np.asarray(value)
             try:
