@@ -49,7 +49,8 @@ public:
 
 private:
   bool isPackedNibbles() const {
-    return component.layout != KVC_LAYOUT_ROW_MAJOR && component.dtype == KVC_DTYPE_I4X2;
+    return component.dtype == KVC_DTYPE_I4X2 && (component.layout == KVC_LAYOUT_PACKED_KEY ||
+                                                 component.layout == KVC_LAYOUT_PACKED_VALUE);
   }
   bool isBytes() const { return kvc_dtype_size(component.dtype) == 1; }
   int64_t getPair() const { return component.dtype == KVC_DTYPE_BF16 ? 2 : 1; }
@@ -88,6 +89,8 @@ int64_t Image::getTokenPlace(int64_t token, int64_t tokenStride) const {
     if (isBytes())
       return block + inBlock / 4 * 16 + inBlock % 4 * 2;
     return block + inBlock * getPair();
+  case KVC_LAYOUT_LANE_KEY:
+    return block + inBlock;
   case KVC_LAYOUT_PACKED_VALUE: {
     int64_t lane = token % kByteTokens, quad = token / kByteTokens * kByteTokens * width;
     if (isPackedNibbles())
@@ -103,6 +106,8 @@ int64_t Image::getTokenPlace(int64_t token, int64_t tokenStride) const {
 
 /// The place of element `w` of a row whose elements are not of 4 bits.
 int64_t Image::getColumn(int64_t w) const {
+  if (component.layout == KVC_LAYOUT_LANE_KEY)
+    return w * kKeyTokens;
   if (component.layout == KVC_LAYOUT_PACKED_KEY) {
     if (isBytes())
       return w / 4 * 64 + w % 4 / 2 * 8 + w % 2;

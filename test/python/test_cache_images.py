@@ -16,6 +16,7 @@ from targets import DEVICES
 
 PLACES = [None, *sorted({target.device for target in DEVICES})]
 LAYOUTS = ["row_major", "packed_key", "packed_value"]
+BYTES = ["f8E4M3FN", "f8E5M2", "i8", "i4x2"]
 ELEMENTS = ["f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i8", "i4x2"]
 
 
@@ -38,7 +39,10 @@ def random_rows(shape, dtype, seed=1):
 # --- Rows ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout, dtype", [*itertools.product(LAYOUTS, ELEMENTS)])
+@pytest.mark.parametrize(
+    "layout, dtype",
+    [*itertools.product(LAYOUTS, ELEMENTS), *itertools.product(["lane_key"], BYTES)],
+)
 def test_rows_come_back(layout, dtype, device):
     component = kvc.Component("x", 3, 12, dtype, layout)
     pool = kvc.Pool(kvc.CacheType(32, [component]), 5, page_order_seed=3, device=device)
@@ -246,7 +250,10 @@ def test_programs_pack_pages_as_the_runtime_reads_them(compiler, target, element
     dtype = kvc.dtypes.to_numpy(rows)
     k, v = np.random.default_rng(8).standard_normal((2, 75, 2, 40), np.float32).astype(dtype)
     exported = []
-    for layouts in (["row_major"] * 2, LAYOUTS[1:]):
+    orders = [["row_major"] * 2, LAYOUTS[1:]]
+    if rows == "f32":  # codes
+        orders.append(["lane_key", "row_major"])
+    for layouts in orders:
         cache = cache_text(element, scale, 40, page=32, layouts=layouts)
         append = compiler.compile(append_text(cache, 2, 40, rows), target=target)["append"]
         pool = kvc.Pool(append.cache_type, 5, page_order_seed=4)
@@ -254,8 +261,9 @@ def test_programs_pack_pages_as_the_runtime_reads_them(compiler, target, element
         append(k, v, pool.view(), kvc.Batch.from_sequences([sequence], [75]))
         exported.append(sequence.export())
         assert [pool.cache_type.components[pool.cache_type.index(n)].layout for n in "kv"] == layouts
-    for name in exported[0]:
-        assert exported[0][name].tobytes() == exported[1][name].tobytes()
+    for other in exported[1:]:
+        for name, array in exported[0].items():
+            assert array.tobytes() == other[name].tobytes()
 
 
 def test_plain_elements_stand_for_themselves(device):
@@ -353,7 +361,7 @@ def filled(pool, length, seed=6, layer=0):
 
 
 @pytest.mark.parametrize("page, layouts", [
-    (16, LAYOUTS[1:]), (32, LAYOUTS[1:]), (5, ["row_major"] * 2), (48, ["packed_value", "packed_key"]),
+    (16, LAYOUTS[1:]), (32, LAYOUTS[1:]), (5, ["row_major"] * 2), (48, ["packed_value", "lane_key"]),
 ])  # fmt: skip
 def test_contents_move(tmp_path, page, layouts, device):
     pool = kvc.Pool(moved_type(16, LAYOUTS[1:]), 4, layers=2, device=device)

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 using namespace kvcrun;
 using namespace mlir;
@@ -264,9 +265,10 @@ struct PageOwner {
 class Verifier {
 public:
   Verifier(const FunctionFacts &facts, const Program &program, const Program &definition,
-           const Inputs &inputs, std::vector<Sample> samples)
+           const Inputs &inputs, std::vector<Cache> definitionCaches,
+           std::vector<Sample> samples)
       : facts(facts), program(program), definition(definition), inputs(inputs),
-        samples(std::move(samples)) {
+        definitionCaches(std::move(definitionCaches)), samples(std::move(samples)) {
     startComparisons();
   }
 
@@ -297,6 +299,7 @@ private:
   const FunctionFacts &facts;
   const Program &program, &definition;
   const Inputs &inputs;
+  const std::vector<Cache> definitionCaches; ///< Those of `inputs` as it takes them.
   std::vector<Sample> samples;
   std::vector<AppendCheck> checks; ///< One for each of `appends`.
 
@@ -450,7 +453,7 @@ void Verifier::checkResults(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
     batch.set(i, sample.kvLen, inputs.getBatch().positions[sample.row],
               inputs.getPages(sample.sequence));
   std::vector<kvc_cache_view_t> caches;
-  for (const Cache &cache : inputs.getCaches())
+  for (const Cache &cache : definitionCaches)
     caches.push_back(cache.view);
   std::vector<Tensor> tensors = gatherTensors(chunk);
   if (!callDefinition(batch.getView(), caches, tensors, stream))
@@ -478,9 +481,9 @@ void Verifier::checkResults(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
   }
 }
 
-/// Makes a cache of `pages` pages like `like`, with the same static arrays; null view data
-/// after a failure.
-static Cache makeSmallCache(const Cache &like, int64_t pages) {
+/// Makes a cache of `pages` pages like `like`, with the same static arrays; no pool after a
+/// failure.
+static Cache makeCacheLike(const Cache &like, int64_t pages) {
   kvc_pool_options_t options = {};
   options.struct_size = sizeof(options);
   options.flags = KVC_POOL_DEBUG_FILL;
@@ -502,8 +505,8 @@ static Cache makeSmallCache(const Cache &like, int64_t pages) {
 void Verifier::checkAppends(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
   std::vector<Cache> small;
   std::vector<kvc_cache_view_t> views;
-  for (const Cache &cache : inputs.getCaches()) {
-    small.push_back(makeSmallCache(cache, chunk.size()));
+  for (const Cache &cache : definitionCaches) {
+    small.push_back(makeCacheLike(cache, chunk.size()));
     if (!small.back().pool)
       return recordError();
     views.push_back(small.back().view);
@@ -693,6 +696,69 @@ static LogicalResult checkSameArguments(const Program &program, const Program &d
                      "results");
 }
 
+/// True if rows of `b` are those of `a`: the same arrays in pages of the same size.
+static bool haveSameRows(const kvc_cache_type_t &a, const kvc_cache_type_t &b) {
+  auto isSame = [](const kvc_component_type_t &x, const kvc_component_type_t &y) {
+    return std::strcmp(x.name, y.name) == 0 && x.heads == y.heads && x.width == y.width &&
+           x.dtype == y.dtype && x.scale == y.scale && isStatic(x) == isStatic(y);
+  };
+  return a.page_size == b.page_size && a.num_components == b.num_components &&
+         std::equal(a.components, a.components + a.num_components, b.components, isSame);
+}
+
+/// Copies the rows of all pages to a cache of another layout.
+static bool copyRows(const Cache &from, const Cache &to, kvc_stream_t *stream,
+                     std::string &message) {
+  std::mutex mutex;
+  for (int array = 0; array < from.type.num_components; ++array) {
+    if (isStatic(from.type.components[array])) {
+      writeStatic(to.type, to.view, array, readStatic(from.type, from.view, array));
+      continue;
+    }
+    parallelFor(stream, from.view.num_pages, [&](int64_t page, int32_t) {
+      std::vector<int64_t> slots(from.type.page_size);
+      std::iota(slots.begin(), slots.end(), page * from.type.page_size);
+      Row rows;
+      if (readRows(from.type, from.view, array, slots, rows) &&
+          writeRows(to.type, to.view, array, slots, rows))
+        return;
+      std::lock_guard<std::mutex> lock(mutex);
+      message = kvc_last_message();
+    });
+  }
+  return message.empty();
+}
+
+/// The caches of a call as the definition takes them, which may choose other layouts.
+static FailureOr<std::vector<Cache>> makeDefinitionCaches(const Inputs &inputs,
+                                                          const Program &definition,
+                                                          kvc_stream_t *stream) {
+  std::vector<Cache> result;
+  for (const Cache &cache : inputs.getCaches()) {
+    Cache same = {cache.argument, cache.type, {}, cache.view};
+    if (cache.argument >= definition.getArgs().size()) { // no argument of any function
+      result.push_back(std::move(same));
+      continue;
+    }
+    const kvc_cache_type_t &type =
+        definition.getCacheType(definition.getArgs()[cache.argument]);
+    if (!haveSameRows(cache.type, type))
+      return reportError("expected argument " + Twine(cache.argument) +
+                         " of the function of --verify-against to be a cache of the same "
+                         "components and page size");
+    if (kvc_cache_type_fingerprint(&cache.type) == kvc_cache_type_fingerprint(&type)) {
+      result.push_back(std::move(same));
+      continue;
+    }
+    same.type = type;
+    result.push_back(makeCacheLike(same, cache.view.num_pages));
+    std::string message = result.back().pool ? "" : kvc_last_message();
+    if (!message.empty() || !copyRows(cache, result.back(), stream, message))
+      return reportError("cannot copy a cache to the layout of the definition: " + message);
+  }
+  return result;
+}
+
 static FailureOr<bool> areAllCausal(const FunctionFacts &facts) {
   auto isCausal = [](const AttentionFacts &attention) { return attention.isCausal; };
   if (llvm::all_of(facts.attentions, isCausal))
@@ -724,8 +790,11 @@ FailureOr<Verification> kvcrun::verify(const Options &options, Compiler &compile
   FailureOr<bool> isCausal = areAllCausal(*definitionFacts);
   if (failed(isCausal))
     return failure();
+  FailureOr<std::vector<Cache>> caches = makeDefinitionCaches(inputs, *definition, stream);
+  if (failed(caches))
+    return failure();
   bool all = getStaticTokens(*definition).has_value();
-  return Verifier(facts, program, *definition, inputs,
+  return Verifier(facts, program, *definition, inputs, std::move(*caches),
                   chooseSamples(options, inputs.getBatch(), all, *isCausal))
       .run(stream);
 }

@@ -38,6 +38,13 @@ static std::vector<Piece> listImage(kvc_dtype_t dtype, kvc_layout_t layout, int 
     for (int token = 0; token < page; ++token)
       for (int w = 0; w < elements; ++w)
         add(token, w);
+  } else if (layout == KVC_LAYOUT_LANE_KEY) { // [P/16][W][16 tokens]
+    int halves = isNibbles ? 2 : 1;
+    for (int block = 0; block < page; block += 16)
+      for (int w = 0; w < elements; w += halves)
+        for (int token = 0; token < 16; ++token)
+          for (int half = 0; half < halves; ++half)
+            add(block + token, w + half);
   } else if (layout == KVC_LAYOUT_PACKED_KEY) {
     for (int block = 0; block < page; block += 16)
       if (isNibbles) { // [W/4][16 tokens] words
@@ -99,6 +106,9 @@ static std::vector<Case> getCases() {
     for (kvc_layout_t layout : {KVC_LAYOUT_PACKED_KEY, KVC_LAYOUT_PACKED_VALUE})
       for (int page : {16, 48})
         cases.push_back({dtype, layout, page, 3, 12});
+    if (kvc_dtype_size(dtype) == 1)
+      for (int page : {16, 48})
+        cases.push_back({dtype, KVC_LAYOUT_LANE_KEY, page, 3, 7});
   }
   return cases;
 }

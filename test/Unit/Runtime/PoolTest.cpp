@@ -113,8 +113,11 @@ TEST_F(PoolCreateTest, ConstantScales) {
 }
 
 TEST_F(PoolCreateTest, Layouts) {
-  type.components[0].layout = 4;
-  expectInvalid("component 'k': expected a layout from 0 to 3, got 4");
+  type.components[0].layout = 5;
+  expectInvalid("component 'k': expected a layout from 0 to 4, got 5");
+  type.components[0].layout = KVC_LAYOUT_LANE_KEY;
+  expectInvalid("component 'k': expected elements of f8, i8 or i4x2 for the layout of lanes, "
+                "got bf16");
   type.components[0].layout = KVC_LAYOUT_PACKED_KEY;
   type.page_size = 24;
   expectInvalid("component 'k': expected a page size that is a multiple of 16 "

@@ -70,6 +70,12 @@
 // REDEFINE: %{target} = --lengths=70,17,33 --tier=plain --layout=row_major
 // RUN: %{verify} %t/bytes.mlir | FileCheck %s
 // RUN: %{verify} %t/nibbles.mlir | FileCheck %s
+
+// Of which some want keys in other places than the definition does.
+// REDEFINE: %{target} = --lengths=70,17,33 --query-lens=21,1,5 --tier=plain
+// RUN: %{verify} %t/bytes.mlir | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: %{verify} %t/nibbles.mlir | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: %{verify} %t/static.mlir | FileCheck %s --check-prefixes=CHECK,CPU
 // REDEFINE: %{target} = --target=definition
 
 // CHECK: {{^}}PASS{{$}}
@@ -81,6 +87,10 @@
 // DIFFERS-NEXT: 4 rows differ; sequence {{.+}}: element {{[0-9]+}}: expected {{-?[0-9]+}}, got {{-?[0-9]+}}
 // DIFFERS: argument 3, component v, appended rows 4 rows bit for bit FAIL
 // DIFFERS-NEXT: 4 rows differ; sequence {{.+}}: element {{[0-9]+}}: expected {{-?[0-7]}} and {{-?[0-7]}}, got
+// RUN: sed 's/page = 16/page = 32/' %t/bytes.mlir > %t/pages.mlir
+// RUN: not %{verify} %t/bytes.mlir --verify-against=%t/pages.mlir 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=PAGES
+// PAGES: kvc-run: error: expected argument 3 of the function of --verify-against to be a cache of the same components and page size
 // RUN: not %{verify} %t/rope.mlir --lengths=40,17 --verify-against=%t/straight.mlir \
 // RUN:   | FileCheck %s --check-prefix=TURNED
 // TURNED: argument 3, component k, appended rows 4 rows worst error in steps of a code {{.+}} FAIL
