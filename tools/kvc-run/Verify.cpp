@@ -730,9 +730,8 @@ static bool copyRows(const Cache &from, const Cache &to, kvc_stream_t *stream,
 }
 
 /// The caches of a call as the definition takes them, which may choose other layouts.
-static FailureOr<std::vector<Cache>> makeDefinitionCaches(const Inputs &inputs,
-                                                          const Program &definition,
-                                                          kvc_stream_t *stream) {
+static FailureOr<std::vector<Cache>>
+makeDefinitionCaches(const Inputs &inputs, const Program &definition, kvc_stream_t *stream) {
   std::vector<Cache> result;
   for (const Cache &cache : inputs.getCaches()) {
     Cache same = {cache.argument, cache.type, {}, cache.view};
