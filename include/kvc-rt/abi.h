@@ -257,7 +257,9 @@ typedef struct kvc_arg_desc {
   /** Tensors: nonzero when dimension 0 is the batch's number of tokens. */
   uint32_t rows_are_tokens;
   /** Tensors and caches: data, and every stride that matters but the last
-   *  dimension's, are multiples of this many bytes; 0: of the element. */
+   *  dimension's, are multiples of this many bytes; 0: of the element. Of a
+   *  component whose rows (packed: images) are no multiple of it, of the largest
+   *  power of two that their bytes are a multiple of. */
   uint32_t alignment;
   uint32_t reserved;
 } kvc_arg_desc_t;

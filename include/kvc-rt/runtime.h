@@ -240,6 +240,33 @@ KVC_ABI_ASSERT(sizeof(kvc_pool_stats_t) == 48, "part of the ABI");
 KVC_RT_API kvc_status_t kvc_pool_stats(kvc_pool_t *pool,
                                        kvc_pool_stats_t *out_stats);
 
+/*===--- Contents of caches ------------------------------------------------===*/
+
+/** Copies tokens of component `component` of a cache to plain rows, or from them,
+ *  whatever the component's layout. `slots` is [num_slots]: page id * page size +
+ *  offset of each token; `rows` and `out_rows` are [num_slots][heads][width]
+ *  elements of the component (of i4x2 bytes of two). Static components have no
+ *  tokens: KVC_STATUS_UNSUPPORTED.
+ *
+ *  `device` is where the memory of `view` is, null for the host. Pages of a device
+ *  are downloaded, and uploaded when they are changed, one by one, each once if
+ *  slots of the same page follow each other. Both calls first wait for all work
+ *  launched on the device's streams so far; work on pages that are written may be
+ *  launched again when the call is done. After an error that the device reports
+ *  some rows may have been copied.
+ *
+ *  Threads may write different tokens of one page at once: no byte of others is
+ *  touched, and of a device writes take turns. A slot that comes twice has the
+ *  last of its rows. */
+KVC_RT_API kvc_status_t kvc_cache_read(const kvc_cache_type_t *type,
+                                       const kvc_cache_view_t *view, kvc_device_t *device,
+                                       int32_t component, const int64_t *slots,
+                                       int64_t num_slots, void *out_rows);
+KVC_RT_API kvc_status_t kvc_cache_write(const kvc_cache_type_t *type,
+                                        const kvc_cache_view_t *view, kvc_device_t *device,
+                                        int32_t component, const int64_t *slots,
+                                        int64_t num_slots, const void *rows);
+
 /*===--- Sequences --------------------------------------------------------===*/
 
 /** A sequence of one pool; 0 is never one. Not reused after it is freed. One

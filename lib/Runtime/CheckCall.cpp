@@ -26,6 +26,8 @@ kvc_status_t ArgContext::fail(kvc_status_t status, const char *format,
   va_start(args, format);
   std::vsnprintf(text, sizeof(text), format, args);
   va_end(args);
+  if (!function)
+    return kvc::rt::fail(status, "%s", text);
   if (index == kMadeInside)
     return kvc::rt::fail(status, "function '%s', batch made inside: %s",
                          function, text);

@@ -38,6 +38,9 @@ struct ArgContext {
   /// The index of what is no argument: the function made it.
   static constexpr uint32_t kMadeInside = UINT32_MAX;
 
+  /// What is not part of a call of a program: messages stand alone.
+  static ArgContext none() { return {nullptr, 0}; }
+
   const char *function;
   uint32_t index;
 

@@ -77,6 +77,9 @@ static bool isAligned(const void *data, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(data) % static_cast<uint64_t>(bytes) == 0;
 }
 
+/// The largest power of two that divides `bytes`, >= 1.
+static int64_t getPowerOfTwo(int64_t bytes) { return bytes & -bytes; }
+
 /// True if a step of `stride` elements is a multiple of `bytes`, a power of
 /// two.
 static bool isAlignedStride(int64_t stride, int64_t elementSize,
@@ -252,6 +255,9 @@ static kvc_status_t checkComponentView(const ArgContext &context,
                         "component '%s': expected data aligned to its elements "
                         "of %lld bytes, got %p",
                         component.name, Long{elementSize}, view.data);
+  // Rows that follow each other without gaps are aligned as far as their bytes allow.
+  alignment = static_cast<uint32_t>(
+      std::min<int64_t>(alignment, getPowerOfTwo(dims[0].size * elementSize)));
   if (alignment <= elementSize)
     return KVC_STATUS_OK;
   if (!isAligned(view.data, alignment))

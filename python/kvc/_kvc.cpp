@@ -239,37 +239,26 @@ static CacheView makeCacheView(const CacheType &type, int64_t numPages,
   return result;
 }
 
-/// Component `index` of `numPages` pages from `firstPage` on.
-static kvc_component_view_t getPages(const CacheView &cache, uint32_t index,
-                                     int64_t firstPage, int64_t numPages) {
-  if (index >= cache.view.num_components || firstPage < 0 || numPages < 0 ||
-      firstPage > cache.view.num_pages ||
-      numPages > cache.view.num_pages - firstPage)
+static const kvc_component_type_t &findComponent(const CacheView &cache, uint32_t index) {
+  if (index >= cache.view.num_components)
     throw nb::index_error();
-  kvc_component_view_t view = cache.view.components[index];
-  int64_t offset = firstPage * view.page_stride *
-                   kvc_dtype_size(cache.type.components[index].dtype);
-  if (numPages > 0)
-    view.data = static_cast<char *>(view.data) + offset;
-  return view;
+  return cache.type.components[index];
 }
 
-static uint64_t getBytes(const CacheView &cache, uint32_t index,
-                         int64_t numPages) {
-  return static_cast<uint64_t>(getExtent(cache, index, numPages)) *
-         static_cast<uint64_t>(
-             kvc_dtype_size(cache.type.components[index].dtype));
+static uint64_t getBytes(const CacheView &cache, uint32_t index) {
+  return static_cast<uint64_t>(getExtent(cache, index, cache.view.num_pages)) *
+         static_cast<uint64_t>(kvc_dtype_size(cache.type.components[index].dtype));
 }
 
-/// The memory of pages of component `index` as an array of unsigned integers,
-/// shaped as makeCacheView takes it; of a device a copy of it.
-static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index,
-                                        int64_t firstPage, int64_t numPages) {
+/// The memory of component `index` as an array of unsigned integers, shaped as
+/// makeCacheView takes it; of a device a copy of it.
+static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index) {
   const auto &cache = nb::cast<const CacheView &>(self);
-  kvc_component_view_t view = getPages(cache, index, firstPage, numPages);
+  const kvc_component_type_t &type = findComponent(cache, index);
+  kvc_component_view_t view = cache.view.components[index];
   nb::object owner = nb::borrow(self);
   if (cache.device) {
-    uint64_t size = getBytes(cache, index, numPages);
+    uint64_t size = getBytes(cache, index);
     auto copy = std::make_unique<char[]>(size);
     check(kvc_device_download(cache.device->handle.get(), copy.get(), view.data,
                               size));
@@ -278,8 +267,7 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index,
       delete[] static_cast<char *>(memory);
     });
   }
-  const kvc_component_type_t &type = cache.type.components[index];
-  auto pages = static_cast<size_t>(numPages);
+  auto pages = static_cast<size_t>(cache.view.num_pages);
   auto heads = static_cast<size_t>(type.heads);
   auto page = static_cast<size_t>(cache.type.page_size);
   auto width = static_cast<size_t>(type.width);
@@ -302,10 +290,9 @@ static nb::ndarray<nb::numpy> getMemory(nb::handle self, uint32_t index,
 }
 
 /// Writes back what getMemory() copied from a device.
-static void setMemory(const CacheView &cache, uint32_t index, int64_t firstPage,
+static void setMemory(const CacheView &cache, uint32_t index,
                       const nb::ndarray<nb::ro> &memory) {
-  auto numPages = static_cast<int64_t>(memory.shape(0));
-  kvc_component_view_t view = getPages(cache, index, firstPage, numPages);
+  findComponent(cache, index);
   int64_t extent = 1;
   for (size_t i = 0; i < memory.ndim(); ++i)
     extent = memory.shape(i) == 0
@@ -313,9 +300,51 @@ static void setMemory(const CacheView &cache, uint32_t index, int64_t firstPage,
                  : extent + static_cast<int64_t>(memory.shape(i) - 1) *
                                 memory.stride(i);
   auto size = static_cast<uint64_t>(extent) * memory.itemsize();
-  checkSize(getBytes(cache, index, numPages), size);
-  check(kvc_device_upload(cache.device->handle.get(), view.data, memory.data(),
-                          size));
+  checkSize(getBytes(cache, index), size);
+  check(kvc_device_upload(cache.device->handle.get(), cache.view.components[index].data,
+                          memory.data(), size));
+}
+
+using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Checks that `size` is that of the rows of a component for each slot.
+static void checkRows(const CacheView &cache, uint32_t index, const Slots &slots,
+                      uint64_t size) {
+  const kvc_component_type_t &type = findComponent(cache, index);
+  checkSize(slots.size() * static_cast<uint64_t>(type.heads) *
+                static_cast<uint64_t>(type.width) *
+                static_cast<uint64_t>(kvc_dtype_size(type.dtype)),
+            size);
+}
+
+static kvc_device_t *getDevice(const CacheView &cache) {
+  return cache.device ? cache.device->handle.get() : nullptr;
+}
+
+static void readRows(const CacheView &cache, uint32_t index, const Slots &slots,
+                     const Bytes &rows) {
+  checkRows(cache, index, slots, rows.size());
+  kvc_status_t status;
+  {
+    nb::gil_scoped_release release;
+    status =
+        kvc_cache_read(&cache.type, &cache.view, getDevice(cache), static_cast<int32_t>(index),
+                       slots.data(), static_cast<int64_t>(slots.size()), rows.data());
+  }
+  check(status);
+}
+
+static void writeRows(const CacheView &cache, uint32_t index, const Slots &slots,
+                      const ConstBytes &rows) {
+  checkRows(cache, index, slots, rows.size());
+  kvc_status_t status;
+  {
+    nb::gil_scoped_release release;
+    status =
+        kvc_cache_write(&cache.type, &cache.view, getDevice(cache), static_cast<int32_t>(index),
+                        slots.data(), static_cast<int64_t>(slots.size()), rows.data());
+  }
+  check(status);
 }
 
 //===----------------------------------------------------------------------===//
@@ -634,13 +663,11 @@ NB_MODULE(_kvc, m) {
   nb::class_<CacheView>(m, "CacheView")
       .def_static("make", makeCacheView, "type"_a, "num_pages"_a, "arrays"_a)
       .def("memory",
-           [](nb::handle_t<CacheView> self, uint32_t index, int64_t firstPage,
-              int64_t numPages) {
-             return getMemory(self, index, firstPage, numPages);
-           })
-      .def("set_memory", setMemory, "index"_a, "first_page"_a, "memory"_a)
-      .def_prop_ro("num_pages",
-                   [](const CacheView &v) { return v.view.num_pages; });
+           [](nb::handle_t<CacheView> self, uint32_t index) { return getMemory(self, index); })
+      .def("set_memory", setMemory, "index"_a, "memory"_a)
+      .def("read", readRows, "index"_a, "slots"_a, "rows"_a)
+      .def("write", writeRows, "index"_a, "slots"_a, "rows"_a)
+      .def_prop_ro("num_pages", [](const CacheView &v) { return v.view.num_pages; });
   nb::class_<Pool>(m, "Pool")
       .def(nb::init<const CacheType &, int64_t, int32_t, bool, uint64_t,
                     DevicePtr>(),

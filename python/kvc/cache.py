@@ -6,12 +6,13 @@ from typing import Union
 
 import numpy as np
 
-from . import _kvc, dtypes
+from . import _kvc, codes, dtypes
 from .device import Device
 
 _LAYOUTS = {"row_major": 0, "packed_key": 1, "packed_value": 2, "static": 3, "lane_key": 4}
 _LAYOUT_NAMES = {number: name for name, number in _LAYOUTS.items()}
-_PACKED_TOKENS = 16  # of a block of packed keys
+# What `Sequence.export` calls the types of its arrays: no component has so long a name.
+_TYPES = "kvc.element_types"
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,17 @@ class Component:
     scale: float = 0.0
 
     @property
-    def pair(self) -> int:
-        """Elements that the packed layouts keep together."""
-        return 2 if self.dtype == "bf16" else 1
+    def is_static(self) -> bool:
+        """Whether it is one array for all tokens, of shape (heads, width)."""
+        return self.layout == "static"
+
+    @property
+    def _text(self) -> str:
+        """What caches of any layout and page size have in common."""
+        text = f"{self.name}: {self.heads}x{self.width}x{self.dtype}"
+        if self.scale:
+            text += f" scale = {self.scale!r}"
+        return text + " static" if self.is_static else text
 
 
 class CacheType:
@@ -147,7 +156,7 @@ class CacheView:
         num_pages = min(
             array.shape[0]
             for array, component in zip(memory, cache_type.components)
-            if component.layout != "static"
+            if not component.is_static
         )
         self._view = _kvc.CacheView.make(cache_type._type, num_pages, memory)
         self.device: Union[Device, None] = None
@@ -169,11 +178,11 @@ class CacheView:
     @staticmethod
     def _check(page_size: int, component: Component, array: np.ndarray) -> np.ndarray:
         expected = (page_size, component.heads, component.width)
-        if component.layout == "static":
+        if component.is_static:
             expected = (component.heads, component.width)
         elif component.layout != "row_major":
             expected = (component.heads, page_size * component.width)
-        free = "" if component.layout == "static" else "pages, "
+        free = "" if component.is_static else "pages, "
         got = array.shape[1:] if free else array.shape
         if got != expected or array.strides[-1] != array.itemsize:
             raise ValueError(
@@ -196,40 +205,27 @@ class CacheView:
     def memory(self, name: str) -> np.ndarray:
         """Returns the memory of a component, shaped as `arrays` above.
 
-        Of a pool on a device it is a copy that cannot be written; see `write`.
+        Of a pool on a device it is a copy that cannot be written; see `write` and
+        `set_scales`.
         """
         memory = self._copy(name)
         if self._is_on_device:
             memory.flags.writeable = False
         return memory
 
-    def _copy(self, name: str, page: Union[int, None] = None) -> np.ndarray:
-        """Returns the memory, or one page of it; of a device a copy."""
+    def _component(self, name: str) -> Component:
+        return self.cache_type.components[self.cache_type.index(name)]
+
+    def _copy(self, name: str) -> np.ndarray:
+        """Returns the memory; of a device a copy."""
         index = self.cache_type.index(name)
         dtype = dtypes.to_numpy(self.cache_type.components[index].dtype)
-        pages = (0, self.num_pages) if page is None else (page, 1)
-        return self._view.memory(index, *pages).view(dtype)
+        return self._view.memory(index).view(dtype)
 
-    def _update(self, name: str, memory: np.ndarray, page: int = 0) -> None:
+    def _update(self, name: str, memory: np.ndarray) -> None:
         """Writes a changed result of `_copy` back to the device it is from."""
         if self._is_on_device:
-            self._view.set_memory(self.cache_type.index(name), page, dtypes.bits(memory))
-
-    def _parts(self, slots: np.ndarray):
-        """Yields the page to copy, the slots in it, and which of `slots` they are.
-
-        On a device page by page, so that no more than these is copied; else all.
-        """
-        slots = np.asarray(slots, np.int64)
-        if not self._is_on_device:
-            yield None, slots, slice(None)
-            return
-        pages, offsets = np.divmod(slots, self.cache_type.page_size)
-        for page in np.unique(pages):
-            if not 0 <= page < self.num_pages:
-                raise IndexError(f"expected a page from 0 to {self.num_pages - 1}, got {page}")
-            chosen = pages == page
-            yield int(page), offsets[chosen], chosen
+            self._view.set_memory(self.cache_type.index(name), dtypes.bits(memory))
 
     def fill(self, value: float) -> None:
         """Sets all elements of all components."""
@@ -238,28 +234,68 @@ class CacheView:
             memory[...] = value
             self._update(component.name, memory)
 
-    def _place(self, name: str, memory: np.ndarray, slots: np.ndarray):
-        """Returns an array over a component's memory and the index of slots in it.
-
-        What the index selects has shape (slots, heads, ...), with the width's
-        elements in order after that.
-        """
-        component = self.cache_type.components[self.cache_type.index(name)]
-        page, token = np.divmod(slots, self.cache_type.page_size)
-        if component.layout == "row_major":
-            return memory, (page, token)
-        heads, width, pair = component.heads, component.width, component.pair
-        if component.layout == "packed_key":
-            step, image = _PACKED_TOKENS, (width // pair, _PACKED_TOKENS, pair)
-        else:
-            step, image = pair, (width, pair)
-        block, lane = np.divmod(token, step)
-        blocks = self.cache_type.page_size // step
-        images = memory.reshape(memory.shape[0], heads, blocks, *image, copy=False)
-        return images, (page, slice(None), block, slice(None), lane)
-
     def read(self, name: str, slots: np.ndarray) -> np.ndarray:
         """Reads tokens of a component, whatever its layout.
+
+        Parameters
+        ----------
+        name : str
+            The component; not a static one, which `memory` gives.
+        slots : array of int64, shape (tokens,)
+            Page id times page size plus offset, of each token.
+
+        Returns
+        -------
+        array of the component's type, shape (tokens, heads, width)
+
+        Raises
+        ------
+        Error
+            If a slot is of no page, or the component is static.
+        """
+        component = self._component(name)
+        slots = np.ascontiguousarray(slots, np.int64)
+        result = np.empty(
+            (len(slots), component.heads, component.width), dtypes.to_numpy(component.dtype)
+        )
+        self._view.read(self.cache_type.index(name), slots, result.reshape(-1).view(np.uint8))
+        return result
+
+    def write(self, name: str, slots: np.ndarray, values: np.ndarray) -> None:
+        """Writes tokens of a component, whatever its layout.
+
+        Parameters
+        ----------
+        name : str
+            The component; not a static one, see `set_scales`.
+        slots : array of int64, shape (tokens,)
+            Page id times page size plus offset, of each token.
+        values : array, shape (tokens, heads, width)
+            Converted to the component's type.
+
+        Raises
+        ------
+        ValueError
+            If `values` has another shape.
+        Error
+            If a slot is of no page, or the component is static.
+        """
+        component = self._component(name)
+        slots = np.ascontiguousarray(slots, np.int64)
+        values = np.asarray(values)
+        expected = (len(slots), component.heads, component.width)
+        if values.shape != expected:
+            raise ValueError(
+                f"component '{name}': expected values of shape {expected}, got {values.shape}"
+            )
+        values = np.ascontiguousarray(values.astype(dtypes.to_numpy(component.dtype)))
+        self._view.write(self.cache_type.index(name), slots, values.reshape(-1).view(np.uint8))
+
+    def dequantize(self, name: str, slots: np.ndarray) -> np.ndarray:
+        """Returns the numbers that tokens of a component stand for.
+
+        Those are the codes times their scales, plus their zero points, in float32, as
+        `#kvc.scale` says; of a component without scales the elements themselves.
 
         Parameters
         ----------
@@ -270,35 +306,80 @@ class CacheView:
 
         Returns
         -------
-        array of the component's type, shape (tokens, heads, width)
+        array of float32, shape (tokens, heads, width)
+            Of "i4x2" the width is that of the integers, twice the component's.
         """
-        component = self.cache_type.components[self.cache_type.index(name)]
-        shape = (len(slots), component.heads, component.width)
-        result = np.empty(shape, dtypes.to_numpy(component.dtype))
-        for page, part, chosen in self._parts(slots):
-            memory, index = self._place(name, self._copy(name, page), part)
-            result[chosen] = memory[index].reshape(len(part), *shape[1:])
-        return result
+        component = self._component(name)
+        rows = self.read(name, slots)
 
-    def write(self, name: str, slots: np.ndarray, values: np.ndarray) -> None:
-        """Writes tokens of a component, whatever its layout.
+        def companion(suffix: str) -> Union[np.ndarray, None]:
+            for other in self.cache_type.components:
+                if other.name == name + suffix:
+                    return (
+                        self._copy(other.name)
+                        if other.is_static
+                        else self.read(other.name, slots)
+                    )
+            return None
+
+        scale = companion(".scale")
+        if scale is None and component.scale:
+            scale = np.full((1, 1), component.scale, np.float32)
+        if scale is None and component.dtype in ("i8", "i4x2"):
+            raise ValueError(
+                f"expected scales of component '{name}', whose elements are codes of "
+                f"{component.dtype}, got neither an array '{name}.scale' nor a constant"
+            )
+        return codes.dequantize(rows, component.dtype, scale, companion(".zero"))
+
+    def set_scales(
+        self, name: str, scale: np.ndarray, zero: Union[np.ndarray, None] = None
+    ) -> None:
+        """Sets the static scales of a component, which all tokens share.
 
         Parameters
         ----------
         name : str
             The component.
-        slots : array of int64, shape (tokens,)
-            Page id times page size plus offset, of each token.
-        values : array, shape (tokens, heads, width)
-            Converted to the component's type.
+        scale : float or array, shape (heads, groups)
+            Or what NumPy broadcasts to it; converted to the type of the scales. With one
+            scale for all heads, `heads` is 1.
+        zero : float or array, optional
+            The zero points likewise, of components that have them.
+
+        Raises
+        ------
+        ValueError
+            If the component has no static scales, the shape is another one, or zero
+            points are missing or not expected.
         """
-        values = np.asarray(values)
-        for page, part, chosen in self._parts(slots):
-            memory = self._copy(name, page)
-            image, index = self._place(name, memory, part)
-            selected = (len(part), *image[index].shape[1:])
-            image[index] = values[chosen].astype(image.dtype).reshape(selected)
-            self._update(name, memory, page or 0)
+        self._component(name)
+        components = {c.name: c for c in self.cache_type.components}
+        scales, zeros = components.get(f"{name}.scale"), components.get(f"{name}.zero")
+        if scales is None or not scales.is_static:
+            reason = "it has none in memory" if scales is None else "appends compute them"
+            raise ValueError(f"component '{name}': expected static scales to set, but {reason}")
+        if (zeros is None) != (zero is None):
+            wanted = "no zero points, got some" if zeros is None else "zero points, got none"
+            raise ValueError(f"component '{name}': expected {wanted}")
+        arrays = {scales.name: scale}
+        if zeros is not None:
+            arrays[zeros.name] = zero
+        values = {}
+        for array, value in arrays.items():
+            shape = components[array].heads, components[array].width
+            value = np.asarray(value)
+            try:
+                values[array] = np.broadcast_to(value, shape)
+            except ValueError:
+                raise ValueError(
+                    f"component '{array}': expected an array that broadcasts to shape {shape}, "
+                    f"got {value.shape}"
+                ) from None
+        for array, value in values.items():
+            memory = self._copy(array)
+            memory[...] = value
+            self._update(array, memory)
 
 
 class Pool:
@@ -427,6 +508,109 @@ class Sequence:
             Layer of the pool.
         """
         self.pool.view(layer).write(name, self.slots(start, start + len(values)), values)
+
+    def dequantize(self, name: str, layer: int = 0) -> np.ndarray:
+        """Returns the numbers that a component of all tokens stands for.
+
+        Returns
+        -------
+        array of float32, shape (tokens, heads, width)
+            See `CacheView.dequantize`.
+        """
+        return self.pool.view(layer).dequantize(name, self.slots())
+
+    def export(self, layer: int = 0) -> dict[str, np.ndarray]:
+        """Returns the contents of the cache in plain rows, to look at, save or move.
+
+        ``numpy.savez(path, **sequence.export())`` saves it; see `load`.
+
+        Returns
+        -------
+        dict of str to array
+            For each component an array of shape (tokens, heads, width), or of shape
+            (heads, width) if it is static, and by the name "kvc.element_types" what each
+            of them is, which a file of NumPy does not know of types such as bf16.
+        """
+        view, slots = self.pool.view(layer), self.slots()
+        components = self.pool.cache_type.components
+        arrays = {
+            c.name: view._copy(c.name).copy() if c.is_static else view.read(c.name, slots)
+            for c in components
+        }
+        arrays[_TYPES] = np.array([c._text for c in components])
+        return arrays
+
+    def load(self, arrays: Mapping[str, np.ndarray], layer: int = 0) -> None:
+        """Writes what `export` gave to this sequence, whose pool may have other layouts
+        and another page size.
+
+        Static components are of a whole layer: they are set if they have not been, and
+        must otherwise be the same.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            What `export` returned, or ``numpy.load(path)`` of a file of it. The
+            sequence has as many tokens.
+        layer : int
+            Layer of the pool.
+
+        Raises
+        ------
+        ValueError
+            If an array is missing or its type, shape or number of tokens is another;
+            then nothing changes.
+        """
+        view, slots = self.pool.view(layer), self.slots()
+        components = self.pool.cache_type.components
+        names = {c.name for c in components}
+        given = {name for name in arrays if name != _TYPES}
+        if names != given:
+            raise ValueError(
+                f"expected arrays {', '.join(sorted(names))}, got {', '.join(sorted(given))}"
+            )
+        if _TYPES in arrays:
+            expected = [c._text for c in components]
+            for ours, theirs in zip(expected, np.asarray(arrays[_TYPES]).tolist()):
+                if ours != theirs:
+                    raise ValueError(f"expected an array of '{ours}', got one of '{theirs}'")
+        values = {c.name: self._matching(c, arrays[c.name]) for c in components}
+        for component in components:
+            if component.is_static:
+                memory, value = view._copy(component.name), values[component.name]
+                if not (np.isnan(memory.astype(np.float32)) | (memory == value)).all():
+                    raise ValueError(
+                        f"component '{component.name}': expected what layer {layer} of the "
+                        "pool has, since all its sequences share it, got other numbers"
+                    )
+        for component in components:
+            if component.is_static:
+                memory = view._copy(component.name)
+                memory[...] = values[component.name]
+                view._update(component.name, memory)
+            else:
+                view.write(component.name, slots, values[component.name])
+
+    def _matching(self, component: Component, array: np.ndarray) -> np.ndarray:
+        """Checks an array of `load`, and gives it back the type that files forget."""
+        array = np.asarray(array)
+        shape = (component.heads, component.width)
+        if not component.is_static:
+            shape = (len(self), *shape)
+        if array.shape != shape:
+            raise ValueError(
+                f"component '{component.name}': expected an array of shape {shape}, "
+                f"got {array.shape}"
+            )
+        dtype = dtypes.to_numpy(component.dtype)
+        if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+            array = array.view(dtype)
+        if array.dtype != dtype:
+            raise ValueError(
+                f"component '{component.name}': expected elements of {component.dtype}, "
+                f"got {array.dtype}"
+            )
+        return array
 
 
 def handles(sequences: AnySequence[Sequence]) -> list[int]:

@@ -62,7 +62,7 @@ def offset(layout, page_size, width, pair, token, w):
 def test_packed_layouts_follow_their_formula(layout, dtype):
     page_size, heads, width = 32, 3, 10
     component = kvc.Component("x", heads, width, dtype, layout)
-    assert component.pair == (2 if dtype == "bf16" else 1)
+    pair = 2 if dtype == "bf16" else 1
     pool = kvc.Pool(kvc.CacheType(page_size, [component]), 5, page_order_seed=3)
     sequence = pool.sequence(70)
     values = np.random.default_rng(1).standard_normal((70, heads, width))
@@ -73,7 +73,7 @@ def test_packed_layouts_follow_their_formula(layout, dtype):
     for token in range(70):
         page = sequence.pages[token // page_size]
         for w in range(width):
-            at = offset(layout, page_size, width, component.pair, token % page_size, w)
+            at = offset(layout, page_size, width, pair, token % page_size, w)
             assert same_bits(memory[page, :, at].copy(), values[token, :, w].copy())
     assert same_bits(sequence.read("x"), values)
 
@@ -162,16 +162,17 @@ def test_functions_describe_themselves(compiler):
 
 
 def test_fingerprint_is_the_hash_of_the_structure():
-    """FNV-1a over the 264 bytes of kvc_cache_type_t."""
+    """FNV-1a over the 328 bytes of kvc_cache_type_t."""
     components = [
         kvc.Component("k", 8, 128, "bf16", "packed_key"),
-        kvc.Component("v", 1, 64, "f32"),
+        kvc.Component("v", 1, 64, "i8", scale=0.5),
     ]
     content = np.array([16, 2], np.int32).tobytes()
-    for name, numbers in ((b"k", [8, 128, 3, 1]), (b"v", [1, 64, 1, 0])):
+    for name, numbers, scale in ((b"k", [8, 128, 3, 1], 0), (b"v", [1, 64, 6, 0], 0.5)):
         content += name.ljust(16, b"\0") + np.array(numbers, np.int32).tobytes()
+        content += np.array([scale, 0], np.float32).tobytes()
     value = 14695981039346656037
-    for byte in content.ljust(264, b"\0"):
+    for byte in content.ljust(328, b"\0"):
         value = (value ^ byte) * 1099511628211 % 2**64
     assert kvc.CacheType(16, components).fingerprint == value
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from gpu_check import abi
 
+STATIC = 3  # KVC_LAYOUT_STATIC
+
 _runtime = None
 
 
@@ -163,27 +165,39 @@ class CacheView:
     def num_pages(self):
         return self.structure.num_pages
 
-    def _pages(self, index, first):
-        """Returns the address of a page, and its strides and shape in elements."""
+    def memory(self, index):
         view, component = self.structure.components[index], self.pool.type.components[index]
         heads, width, dtype = component[1:4]
         size = _element_bytes(dtype)
-        shape = self.pool.type.page_size, heads, width
-        strides = view.page_stride, view.token_stride, view.head_stride, 1
-        return view.data + first * view.page_stride * size, size, shape, strides
-
-    def memory(self, index, first, count):
-        address, size, shape, strides = self._pages(index, first)
-        shape = count, *shape
-        extent = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides)) if count else 0
-        bits = np.empty(extent, np.dtype(f"u{size}"))
-        self.pool.device.download(address, bits)
+        shape, strides = (heads, width), (view.head_stride, 1)
+        if component[4] != STATIC:
+            shape = self.num_pages, self.pool.type.page_size, heads, width
+            strides = view.page_stride, view.token_stride, view.head_stride, 1
+        bits = np.empty(1 + sum((n - 1) * s for n, s in zip(shape, strides)), f"u{size}")
+        self.pool.device.download(view.data, bits)
         return np.ndarray(shape, bits.dtype, bits, strides=[stride * size for stride in strides])
 
-    def set_memory(self, index, first, memory):
+    def set_memory(self, index, memory):
         """Writes back what `memory` gave, of which this array is a view."""
-        address, *_ = self._pages(index, first)
-        self.pool.device.upload(address, memory.base)
+        self.pool.device.upload(self.structure.components[index].data, memory.base)
+
+    def _transfer(self, name, index, slots, rows):
+        call(
+            name,
+            byref(self.pool.type.structure),
+            byref(self.structure),
+            self.pool.device.handle,
+            c_int32(index),
+            c_void_p(slots.ctypes.data),
+            c_int64(len(slots)),
+            c_void_p(rows.ctypes.data),
+        )
+
+    def read(self, index, slots, rows):
+        self._transfer("kvc_cache_read", index, slots, rows)
+
+    def write(self, index, slots, rows):
+        self._transfer("kvc_cache_write", index, slots, rows)
 
 
 class Pool:

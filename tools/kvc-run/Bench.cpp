@@ -60,26 +60,33 @@ static double countProducts(const FunctionFacts &facts, const kvc_batch_t &batch
   return operations;
 }
 
-/// Bytes of all components of the keys that any query of a sequence sees, each counted
-/// once, whatever number of operations reads it.
+/// Bytes of all arrays of the keys that any query of a sequence sees, scales and zero
+/// points included, each counted once, whatever number of operations reads it.
 static double countBytes(const FunctionFacts &facts, const Inputs &inputs) {
   const kvc_batch_t &batch = inputs.getBatch();
   double bytes = 0;
   for (const Cache &cache : inputs.getCaches())
-    for (int component = 0; component < cache.type.num_components; ++component) {
-      const kvc_component_type_t &type = cache.type.components[component];
+    for (int array = 0; array < cache.type.num_components; ++array) {
+      const kvc_component_type_t &type = cache.type.components[array];
+      auto reads = [&](const AttentionFacts &attention) {
+        return attention.cache == cache.argument && llvm::is_contained(attention.arrays, array);
+      };
+      if (isStatic(type)) { // has no tokens
+        if (llvm::any_of(facts.attentions, reads))
+          bytes += getRowBytes(type);
+        continue;
+      }
       double tokens = 0;
       for (int32_t i = 0; i < batch.num_sequences; ++i) {
         int64_t queryLen = batch.query_start[i + 1] - batch.query_start[i];
         int64_t kvLen = batch.kv_lens[i], firstRead = kvLen;
         for (const AttentionFacts &attention : facts.attentions)
-          if (queryLen > 0 && attention.cache == cache.argument &&
-              llvm::is_contained(attention.components, component))
+          if (queryLen > 0 && reads(attention))
             firstRead = std::min(firstRead,
                                  getVisibleKeys(attention, 0, queryLen, kvLen).first);
         tokens += kvLen - firstRead;
       }
-      bytes += tokens * type.heads * type.width * kvc_dtype_size(type.dtype);
+      bytes += tokens * getRowBytes(type);
     }
   return bytes;
 }

@@ -49,17 +49,23 @@ LogicalResult DeviceInputs::uploadBatch() {
                  succeeded(uploadArray(batch.positions, tokens)));
 }
 
-/// A pool is one stretch of memory, page by page, of which the first component begins
-/// the first page.
+/// A pool of one layer is one stretch of memory: what is static, then page by page. The
+/// first array of each begins it.
 LogicalResult DeviceInputs::uploadCache(const Cache &cache, kvc_cache_view_t &view) {
   kvc_pool_stats_t stats = {};
   stats.struct_size = sizeof(stats);
   if (failed(check(kvc_pool_stats(cache.pool.get(), &stats))))
     return failure();
   view = cache.view;
-  char *begin = static_cast<char *>(view.components[0].data);
+  char *begin = nullptr, *pages = nullptr;
+  for (unsigned i = 0; i < view.num_components; ++i) {
+    char *array = static_cast<char *>(view.components[i].data);
+    begin = begin ? std::min(begin, array) : array;
+    if (!isStatic(cache.type.components[i]))
+      pages = pages ? std::min(pages, array) : array;
+  }
   FailureOr<void *> data =
-      upload(begin, view.num_pages * stats.bytes_per_page, /*isOutput=*/true);
+      upload(begin, pages - begin + view.num_pages * stats.bytes_per_page, /*isOutput=*/true);
   if (failed(data))
     return failure();
   for (kvc_component_view_t &component :

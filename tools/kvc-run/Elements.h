@@ -80,45 +80,6 @@ private:
 /// "3x32x128xf16".
 std::string printShape(llvm::ArrayRef<int64_t> shape, kvc_dtype_t dtype);
 
-//===----------------------------------------------------------------------===//
-// Places in a cache
-//===----------------------------------------------------------------------===//
-
-/// Where the elements of one component lie: the formulas of kvc_layout_t.
-class ComponentPlaces {
-public:
-  ComponentPlaces(const kvc_component_type_t &type, const kvc_component_view_t &view)
-      : type(&type), view(view), pairShift(type.dtype == KVC_DTYPE_BF16 ? 1 : 0) {}
-
-  int64_t getIndex(int64_t page, int64_t token, int64_t head, int64_t w) const {
-    int64_t base = page * view.page_stride + head * view.head_stride;
-    int64_t pair = int64_t(1) << pairShift;
-    switch (type->layout) {
-    case KVC_LAYOUT_PACKED_KEY:
-      return base + ((((token / 16) * (type->width >> pairShift) + (w >> pairShift)) * 16 +
-                      token % 16)
-                     << pairShift) +
-             (w & (pair - 1));
-    case KVC_LAYOUT_PACKED_VALUE:
-      return base + ((token >> pairShift) * type->width + w) * pair + (token & (pair - 1));
-    default:
-      return base + token * view.token_stride + w;
-    }
-  }
-
-  const kvc_component_type_t &getType() const { return *type; }
-  void *getData() const { return view.data; }
-  int32_t getElementSize() const { return type->dtype == KVC_DTYPE_F32 ? 4 : 2; }
-  const char *getAddress(int64_t index) const {
-    return static_cast<const char *>(view.data) + index * getElementSize();
-  }
-
-private:
-  const kvc_component_type_t *type;
-  kvc_component_view_t view;
-  int pairShift; ///< Of the elements that packed layouts keep side by side.
-};
-
 } // namespace kvcrun
 
 #endif // KVC_TOOLS_KVC_RUN_ELEMENTS_H

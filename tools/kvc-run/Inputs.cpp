@@ -12,6 +12,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <mutex>
+
 using namespace kvcrun;
 using namespace mlir;
 
@@ -62,8 +64,8 @@ LogicalResult Inputs::checkMemory() const {
     const kvc_cache_type_t &type = program.getCacheType(arg);
     double bytesPerToken = 0;
     for (int i = 0; i < type.num_components; ++i)
-      bytesPerToken += double(type.components[i].heads) * type.components[i].width *
-                       kvc_dtype_size(type.components[i].dtype);
+      if (!isStatic(type.components[i]))
+        bytesPerToken += double(getRowBytes(type.components[i]));
     needed += double(countPages(options, type.page_size)) * type.page_size * bytesPerToken;
   }
   std::optional<uint64_t> available = getAvailableMemory();
@@ -89,7 +91,7 @@ LogicalResult Inputs::makeCaches() {
   kvc_cache_type_t none = {};
   none.page_size = 16;
   none.num_components = 1;
-  none.components[0] = {"none", 1, 1, KVC_DTYPE_F16, KVC_LAYOUT_ROW_MAJOR};
+  none.components[0] = {"none", 1, 1, KVC_DTYPE_F16, KVC_LAYOUT_ROW_MAJOR, 0, 0};
   return makeCache(kNoArgument, none);
 }
 
@@ -152,46 +154,57 @@ LogicalResult Inputs::makeBatch() {
   return success();
 }
 
-int32_t Inputs::getStoredTokens(const Cache &cache, unsigned component,
-                                unsigned sequence) const {
+int32_t Inputs::getStoredTokens(const Cache &cache, unsigned array, unsigned sequence) const {
   int32_t length = options.lengths[sequence];
-  return facts.appendsTo(cache.argument, component) ? length - options.queryLens[sequence]
-                                                    : length;
+  return facts.appendsTo(cache.argument, array) ? length - options.queryLens[sequence] : length;
 }
 
-RandomNumbers Inputs::getStoredNumbers(const Cache &cache, unsigned component,
-                                       unsigned sequence) const {
-  return random.fork(cache.argument).fork(component).fork(sequence);
+Row Inputs::getStoredRow(const Cache &cache, unsigned array, unsigned sequence,
+                         int64_t token) const {
+  const kvc_component_type_t &type = cache.type.components[array];
+  RandomNumbers numbers = random.fork(cache.argument).fork(array).fork(sequence);
+  return makeRandomRow(cache.type, array, numbers, token * type.heads * type.width);
+}
+
+Row Inputs::getStaticRow(const Cache &cache, unsigned array) const {
+  return makeRandomRow(cache.type, array, random.fork(cache.argument).fork(array), 0);
 }
 
 /// Writes the rows of one page that are there before the call.
-static void fillPage(const Inputs &inputs, const Cache &cache, unsigned component,
-                     unsigned sequence, int64_t number) {
-  ComponentPlaces places = cache.getPlaces(component);
-  const kvc_component_type_t &type = places.getType();
-  RandomNumbers numbers = inputs.getStoredNumbers(cache, component, sequence);
+bool Inputs::fillPage(const Cache &cache, unsigned array, unsigned sequence,
+                      int64_t number) const {
   int64_t pageSize = cache.type.page_size, first = number * pageSize;
-  int64_t last = std::min<int64_t>(first + pageSize,
-                                   inputs.getStoredTokens(cache, component, sequence));
-  int64_t page = inputs.getPages(sequence)[number];
-  for (int64_t token = first; token < last; ++token)
-    for (int64_t head = 0; head < type.heads; ++head)
-      for (int64_t w = 0; w < type.width; ++w)
-        storeElement(places.getData(), type.dtype,
-                     places.getIndex(page, token - first, head, w),
-                     numbers.at((token * type.heads + head) * type.width + w));
+  int64_t last = std::min<int64_t>(first + pageSize, getStoredTokens(cache, array, sequence));
+  Row rows;
+  std::vector<int64_t> slots;
+  for (int64_t token = first; token < last; ++token) {
+    llvm::append_range(rows, getStoredRow(cache, array, sequence, token));
+    slots.push_back(getPages(sequence)[number] * pageSize + token - first);
+  }
+  return writeRows(cache.type, cache.view, array, slots, rows);
 }
 
-void Inputs::fillCaches(kvc_stream_t *stream) {
+LogicalResult Inputs::fillCaches(kvc_stream_t *stream) {
+  std::string message;
+  std::mutex mutex;
   for (const Cache &cache : caches) {
     if (cache.argument == kNoArgument)
       continue;
-    for (int component = 0; component < cache.type.num_components; ++component)
+    for (int array = 0; array < cache.type.num_components; ++array) {
+      if (isStatic(cache.type.components[array])) {
+        writeStatic(cache.type, cache.view, array, getStaticRow(cache, array));
+        continue;
+      }
       for (unsigned sequence = 0; sequence < pages.size(); ++sequence)
         parallelFor(stream, pages[sequence].size(), [&](int64_t number, int32_t) {
-          fillPage(*this, cache, component, sequence, number);
+          if (fillPage(cache, array, sequence, number))
+            return;
+          std::lock_guard<std::mutex> lock(mutex);
+          message = kvc_last_message();
         });
+    }
   }
+  return message.empty() ? success() : reportError(message);
 }
 
 //===----------------------------------------------------------------------===//
@@ -281,9 +294,8 @@ std::unique_ptr<Inputs> Inputs::create(const Options &options, const FunctionFac
   std::unique_ptr<Inputs> inputs(new Inputs(options, facts, program));
   if (failed(inputs->checkMemory()) || failed(inputs->makeCaches()) ||
       failed(inputs->makeBatch()) || failed(inputs->makeTensors()) ||
-      failed(inputs->readFiles()))
+      failed(inputs->readFiles()) || failed(inputs->fillCaches(stream)))
     return nullptr;
-  inputs->fillCaches(stream);
   return inputs;
 }
 

@@ -8,7 +8,7 @@
 #ifndef KVC_TOOLS_KVC_RUN_INPUTS_H
 #define KVC_TOOLS_KVC_RUN_INPUTS_H
 
-#include "Elements.h"
+#include "CacheRows.h"
 #include "Options.h"
 #include "Program.h"
 #include "Threads.h"
@@ -41,10 +41,6 @@ struct Cache {
   kvc_cache_type_t type;
   PoolHandle pool;
   kvc_cache_view_t view;
-
-  ComponentPlaces getPlaces(unsigned component) const {
-    return {type.components[component], view.components[component]};
-  }
 };
 
 /// All that a call of one function needs.
@@ -65,12 +61,12 @@ public:
   Tensor &getTensor(unsigned index) { return tensors[index]; }
   const void *getArgument(unsigned index) const { return arguments[index]; }
 
-  /// Tokens of a sequence whose rows of a component are there before the call.
-  int32_t getStoredTokens(const Cache &cache, unsigned component, unsigned sequence) const;
-  /// The numbers that the elements of a component hold before the call: element
-  /// `(token * heads + head) * width + w`.
-  RandomNumbers getStoredNumbers(const Cache &cache, unsigned component,
-                                 unsigned sequence) const;
+  /// Tokens of a sequence whose rows of an array are there before the call.
+  int32_t getStoredTokens(const Cache &cache, unsigned array, unsigned sequence) const;
+  /// What an array holds of a token of a sequence before the call.
+  Row getStoredRow(const Cache &cache, unsigned array, unsigned sequence, int64_t token) const;
+  /// The same of a static array.
+  Row getStaticRow(const Cache &cache, unsigned array) const;
 
 private:
   Inputs(const Options &options, const FunctionFacts &facts, const Program &program)
@@ -81,7 +77,8 @@ private:
   mlir::LogicalResult makeCache(unsigned argument, const kvc_cache_type_t &type);
   mlir::LogicalResult makeSequences(Cache &cache);
   mlir::LogicalResult makeBatch();
-  void fillCaches(kvc_stream_t *stream);
+  mlir::LogicalResult fillCaches(kvc_stream_t *stream);
+  bool fillPage(const Cache &cache, unsigned array, unsigned sequence, int64_t number) const;
   mlir::LogicalResult makeTensors();
   mlir::FailureOr<std::vector<int64_t>> getShape(unsigned index) const;
   mlir::LogicalResult readFiles();

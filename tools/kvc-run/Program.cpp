@@ -35,9 +35,9 @@ std::optional<Source> kvcrun::readSource(StringRef path) {
   return Source{file->getBufferIdentifier().str(), file->getBuffer().str()};
 }
 
-bool FunctionFacts::appendsTo(unsigned cache, unsigned component) const {
+bool FunctionFacts::appendsTo(unsigned cache, unsigned array) const {
   return llvm::any_of(appends, [&](const AppendFacts &append) {
-    return append.cache == cache && append.component == component;
+    return append.cache == cache && llvm::is_contained(append.arrays, array);
   });
 }
 
@@ -145,6 +145,16 @@ static FailureOr<unsigned> getCacheArgument(Operation *op, Value cache) {
   return arg.getArgNumber();
 }
 
+/// The arrays of a component, as places among those of the cache.
+static SmallVector<unsigned> getArrays(kvc::CacheType type, StringRef component) {
+  SmallVector<unsigned> arrays;
+  for (StringRef suffix :
+       {StringRef(), StringRef(kvc::kScaleSuffix), StringRef(kvc::kZeroSuffix)})
+    if (int64_t index = type.getArrayIndex((component + suffix).str()); index >= 0)
+      arrays.push_back(index);
+  return arrays;
+}
+
 static LogicalResult addAttention(kvc::AttentionOp op, FunctionFacts &facts) {
   FailureOr<unsigned> cache = getCacheArgument(op, op.getCache());
   if (failed(cache))
@@ -155,9 +165,9 @@ static LogicalResult addAttention(kvc::AttentionOp op, FunctionFacts &facts) {
   attention.productWidth = op.getValueComponent().getWidth();
   auto type = cast<kvc::CacheType>(op.getCache().getType());
   auto addComponent = [&](StringRef name) {
-    unsigned index = type.getComponentIndex(name);
-    if (!llvm::is_contained(attention.components, index))
-      attention.components.push_back(index);
+    for (unsigned array : getArrays(type, name))
+      if (!llvm::is_contained(attention.arrays, array))
+        attention.arrays.push_back(array);
   };
   for (unsigned i = 0; i < op.getQueries().size(); ++i) {
     attention.productWidth += op.getTermComponent(i).getWidth();
@@ -181,10 +191,13 @@ static LogicalResult addAppend(kvc::AppendOp op, FunctionFacts &facts) {
   if (failed(cache))
     return failure();
   auto type = cast<kvc::CacheType>(op.getCache().getType());
+  SmallVector<kvc::CacheArray> all = type.getArrays();
   for (auto [name, rows] :
-       llvm::zip(op.getComponents().getAsRange<StringAttr>(), op.getValues()))
-    facts.appends.push_back({*cache, unsigned(type.getComponentIndex(name.getValue())),
-                             isa<BlockArgument>(rows)});
+       llvm::zip(op.getComponents().getAsRange<StringAttr>(), op.getValues())) {
+    SmallVector<unsigned> arrays = getArrays(type, name.getValue());
+    llvm::erase_if(arrays, [&](unsigned array) { return all[array].isStatic; });
+    facts.appends.push_back({*cache, std::move(arrays), isa<BlockArgument>(rows)});
+  }
   return success();
 }
 

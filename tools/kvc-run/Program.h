@@ -34,7 +34,7 @@ std::optional<Source> readSource(llvm::StringRef path);
 /// An attention operation, as far as counting its work needs.
 struct AttentionFacts {
   unsigned cache; ///< Argument of the function.
-  llvm::SmallVector<unsigned> components; ///< Read ones of that cache, each once.
+  llvm::SmallVector<unsigned> arrays; ///< Read ones of that cache, each once.
   int64_t queryHeads;
   int64_t productWidth; ///< Of all terms and the value.
   bool isCausal;
@@ -45,8 +45,9 @@ struct AttentionFacts {
 /// A component that the function appends to.
 struct AppendFacts {
   unsigned cache; ///< Argument of the function.
-  unsigned component;
-  bool isArgument; ///< The rows are an argument, so they are stored as they are.
+  /// The component's elements, then what an append computes: scales and zero points.
+  llvm::SmallVector<unsigned> arrays;
+  bool isArgument; ///< The rows are an argument, so what is stored is known to the bit.
 };
 
 struct FunctionFacts {
@@ -55,7 +56,7 @@ struct FunctionFacts {
   std::vector<AppendFacts> appends;
   std::vector<bool> isLSE; ///< Of each result: a log-sum-exp.
 
-  bool appendsTo(unsigned cache, unsigned component) const;
+  bool appendsTo(unsigned cache, unsigned array) const;
 };
 
 //===----------------------------------------------------------------------===//

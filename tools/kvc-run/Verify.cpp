@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 using namespace kvcrun;
 using namespace mlir;
@@ -45,6 +46,12 @@ static double getRowBound(kvc_dtype_t dtype) {
 /// No element may be off by more than this many times the bound times the row's largest.
 static constexpr double kElementFactor = 4;
 static constexpr double kLSEAbsolute = 1e-4, kLSERelative = 1e-5;
+
+/// Of a code that is made of computed numbers: at most this many steps off, where one in
+/// `kCodesPerMiss` and one more of a row may be off by more than a small part of a step,
+/// as numbers beside the middle of two codes may go either way.
+static constexpr double kCodeSteps = 1.01, kCodeRounding = 0.05;
+static constexpr int64_t kCodesPerMiss = 32;
 
 namespace {
 /// The outcome for one row.
@@ -107,6 +114,44 @@ static RowError compareLSE(double got, double want) {
     return {error, ""};
   return {error, llvm::formatv("expected {0}, got {1}", printNumber(want),
                                  printNumber(got))};
+}
+
+/// Compares what the codes of a row stand for, in steps of the code.
+static RowError compareCodes(ArrayRef<double> got, ArrayRef<double> want,
+                             ArrayRef<double> steps) {
+  RowError result;
+  int64_t misses = 0;
+  for (auto [i, step] : llvm::enumerate(steps)) {
+    if (differsInSpecials(got[i], want[i]))
+      return {HUGE_VAL, llvm::formatv("element {0}: expected {1}, got {2}", i,
+                                      printNumber(want[i]), printNumber(got[i]))};
+    if (!std::isfinite(want[i]) || got[i] == want[i])
+      continue;
+    double error = std::fabs(got[i] - want[i]) / step;
+    misses += error > kCodeRounding;
+    if (error > kCodeSteps && result.failure.empty())
+      result.failure =
+          llvm::formatv("element {0}: expected {1}, got {2}, at steps of {3}", i,
+                        printNumber(want[i]), printNumber(got[i]), printNumber(step));
+    result.error = std::max(result.error, error);
+  }
+  int64_t width = static_cast<int64_t>(steps.size());
+  if (misses > 1 + width / kCodesPerMiss && result.failure.empty())
+    result.failure = llvm::formatv("{0} of {1} codes differ", misses, width);
+  return result;
+}
+
+/// Compares one head of two rows of an array bit for bit.
+static RowError compareBits(const kvc_component_type_t &array, const Row &got, const Row &want,
+                            int32_t head) {
+  int64_t size = kvc_dtype_size(array.dtype);
+  for (int64_t w = 0; w < array.width; ++w) {
+    int64_t i = int64_t{head} * array.width + w;
+    if (std::memcmp(&got[i * size], &want[i * size], size) != 0)
+      return {0, llvm::formatv("element {0}: expected {1}, got {2}", w,
+                               printElement(array, want, i), printElement(array, got, i))};
+  }
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,6 +246,15 @@ private:
   int64_t maxPages;
 };
 
+/// What is compared of an append: one array bit for bit or within its tolerance, or what
+/// the arrays of a quantised component stand for.
+struct AppendCheck {
+  unsigned cache; ///< Argument of the function.
+  unsigned array;
+  bool isExact;
+  std::optional<QuantizedArrays> quantized; ///< Unless bit for bit.
+};
+
 /// The sequence that a page belongs to, and its number there.
 struct PageOwner {
   int32_t sequence = -1; ///< -1: none.
@@ -211,9 +265,10 @@ struct PageOwner {
 class Verifier {
 public:
   Verifier(const FunctionFacts &facts, const Program &program, const Program &definition,
-           const Inputs &inputs, std::vector<Sample> samples)
+           const Inputs &inputs, std::vector<Cache> definitionCaches,
+           std::vector<Sample> samples)
       : facts(facts), program(program), definition(definition), inputs(inputs),
-        samples(std::move(samples)) {
+        definitionCaches(std::move(definitionCaches)), samples(std::move(samples)) {
     startComparisons();
   }
 
@@ -228,9 +283,14 @@ private:
                       std::vector<Tensor> &tensors, kvc_stream_t *stream);
   void checkResults(ArrayRef<Sample> chunk, kvc_stream_t *stream);
   void checkAppends(ArrayRef<Sample> chunk, kvc_stream_t *stream);
+  void checkAppend(const AppendCheck &check, const Sample &sample, const Cache &small,
+                   int64_t page, Comparison &comparison);
   void checkUntouched(kvc_stream_t *stream);
-  void checkPage(const Cache &cache, int component, int64_t page, const PageOwner &owner,
+  void checkPage(const Cache &cache, int array, int64_t page, const PageOwner &owner,
                  Comparison &comparison);
+  void checkStatic(const Cache &cache, int array, Comparison &comparison);
+  Row readToken(const Cache &cache, std::optional<unsigned> array, int64_t slot);
+  void recordError();
 
   void record(Comparison &comparison, const Sample &sample, int32_t head,
               const RowError &error);
@@ -239,7 +299,9 @@ private:
   const FunctionFacts &facts;
   const Program &program, &definition;
   const Inputs &inputs;
+  const std::vector<Cache> definitionCaches; ///< Those of `inputs` as it takes them.
   std::vector<Sample> samples;
+  std::vector<AppendCheck> checks; ///< One for each of `appends`.
 
   std::mutex mutex; ///< Of all below.
   std::vector<Comparison> results, appends, untouched;
@@ -254,10 +316,10 @@ private:
 // Collecting
 //===----------------------------------------------------------------------===//
 
-/// How messages name a component of a cache argument.
-static std::string nameComponent(const Cache &cache, unsigned component) {
+/// How messages name an array of a cache argument.
+static std::string nameArray(const Cache &cache, unsigned array) {
   return ("argument " + Twine(cache.argument) + ", component " +
-          cache.type.components[component].name)
+          cache.type.components[array].name)
       .str();
 }
 
@@ -275,13 +337,26 @@ void Verifier::startComparisons() {
     comparison.bound = facts.isLSE[index] ? kLSEAbsolute : getRowBound(arg.dtype);
   }
   for (const AppendFacts &append : facts.appends) {
-    const Cache &cache = findCache(inputs, append.cache);
-    Comparison &comparison = appends.emplace_back();
-    comparison.what = nameComponent(cache, append.component) + ", appended rows";
+    const kvc_cache_type_t &type = findCache(inputs, append.cache).type;
+    for (unsigned array : append.arrays)
+      checks.push_back({append.cache, array, append.isArgument, {}});
     if (append.isArgument)
       continue;
-    comparison.measure = "relative L2 error";
-    comparison.bound = getRowBound(cache.type.components[append.component].dtype);
+    // Scales and codes by themselves may differ where what they stand for does not.
+    if (std::optional<QuantizedArrays> arrays = findQuantized(type, append.arrays.front())) {
+      checks.resize(checks.size() - append.arrays.size());
+      checks.push_back({append.cache, arrays->codes, /*isExact=*/false, arrays});
+    }
+  }
+  for (const AppendCheck &check : checks) {
+    const Cache &cache = findCache(inputs, check.cache);
+    Comparison &comparison = appends.emplace_back();
+    comparison.what = nameArray(cache, check.array) + ", appended rows";
+    if (check.isExact)
+      continue;
+    comparison.measure = check.quantized ? "error in steps of a code" : "relative L2 error";
+    comparison.bound =
+        check.quantized ? kCodeSteps : getRowBound(cache.type.components[check.array].dtype);
   }
 }
 
@@ -301,6 +376,12 @@ void Verifier::record(Comparison &comparison, const Sample &sample, int32_t head
   if (comparison.failures++ == 0)
     comparison.failure = llvm::formatv("sequence {0}, token {1}, head {2}: {3}",
                                        sample.sequence, token, head, error.failure);
+}
+
+/// Keeps the message of a call of the runtime that failed on this thread.
+void Verifier::recordError() {
+  std::lock_guard<std::mutex> lock(mutex);
+  error = kvc_last_message();
 }
 
 /// Shows on a terminal how far it is, from the third second on.
@@ -359,8 +440,7 @@ bool Verifier::callDefinition(const kvc_batch_t &batch, ArrayRef<kvc_cache_view_
   if (kvc_program_run(definition.program.get(), definition.function, stream, arguments.data(),
                       static_cast<uint32_t>(arguments.size())) == KVC_STATUS_OK)
     return true;
-  std::lock_guard<std::mutex> lock(mutex);
-  error = kvc_last_message();
+  recordError();
   return false;
 }
 
@@ -373,7 +453,7 @@ void Verifier::checkResults(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
     batch.set(i, sample.kvLen, inputs.getBatch().positions[sample.row],
               inputs.getPages(sample.sequence));
   std::vector<kvc_cache_view_t> caches;
-  for (const Cache &cache : inputs.getCaches())
+  for (const Cache &cache : definitionCaches)
     caches.push_back(cache.view);
   std::vector<Tensor> tensors = gatherTensors(chunk);
   if (!callDefinition(batch.getView(), caches, tensors, stream))
@@ -401,8 +481,9 @@ void Verifier::checkResults(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
   }
 }
 
-/// Makes a cache of `pages` pages like `like`; null view data after a failure.
-static Cache makeSmallCache(const Cache &like, int64_t pages) {
+/// Makes a cache of `pages` pages like `like`, with the same static arrays; no pool after a
+/// failure.
+static Cache makeCacheLike(const Cache &like, int64_t pages) {
   kvc_pool_options_t options = {};
   options.struct_size = sizeof(options);
   options.flags = KVC_POOL_DEBUG_FILL;
@@ -413,6 +494,9 @@ static Cache makeSmallCache(const Cache &like, int64_t pages) {
   if (kvc_pool_create(&like.type, &options, &pool) == KVC_STATUS_OK) {
     cache.pool.reset(pool);
     (void)kvc_pool_view(pool, /*layer=*/0, &cache.view);
+    for (int array = 0; array < like.type.num_components; ++array)
+      if (isStatic(like.type.components[array]))
+        writeStatic(like.type, cache.view, array, readStatic(like.type, like.view, array));
   }
   return cache;
 }
@@ -421,13 +505,10 @@ static Cache makeSmallCache(const Cache &like, int64_t pages) {
 void Verifier::checkAppends(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
   std::vector<Cache> small;
   std::vector<kvc_cache_view_t> views;
-  for (const Cache &cache : inputs.getCaches()) {
-    small.push_back(makeSmallCache(cache, chunk.size()));
-    if (!small.back().pool) {
-      std::lock_guard<std::mutex> lock(mutex);
-      error = kvc_last_message();
-      return;
-    }
+  for (const Cache &cache : definitionCaches) {
+    small.push_back(makeCacheLike(cache, chunk.size()));
+    if (!small.back().pool)
+      return recordError();
     views.push_back(small.back().view);
   }
   const kvc_batch_t &whole = inputs.getBatch();
@@ -442,66 +523,86 @@ void Verifier::checkAppends(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
   if (!callDefinition(batch.getView(), views, tensors, stream))
     return;
 
-  for (auto [append, comparison] : llvm::zip(facts.appends, appends)) {
-    ComponentPlaces got = findCache(inputs, append.cache).getPlaces(append.component);
-    auto isSame = [&](const Cache &cache) { return cache.argument == append.cache; };
-    ComponentPlaces want = llvm::find_if(small, isSame)->getPlaces(append.component);
-    const kvc_component_type_t &type = got.getType();
-    for (auto [i, sample] : llvm::enumerate(chunk)) {
-      int64_t page = whole.slots[sample.row] / pageSize;
-      int64_t token = whole.slots[sample.row] % pageSize;
-      for (int32_t head = 0; head < type.heads; ++head) {
-        auto getGot = [&](int64_t w) { return got.getIndex(page, token, head, w); };
-        auto getWant = [&](int64_t w) { return want.getIndex(i, token, head, w); };
-        RowError error;
-        if (!append.isArgument)
-          error = compareRow(
-              [&](int64_t w) { return loadElement(got.getData(), type.dtype, getGot(w)); },
-              [&](int64_t w) { return loadElement(want.getData(), type.dtype, getWant(w)); },
-              type.width, comparison.bound);
-        for (int64_t w = 0; append.isArgument && w < type.width && error.failure.empty(); ++w)
-          if (std::memcmp(got.getAddress(getGot(w)), want.getAddress(getWant(w)),
-                          got.getElementSize()) != 0)
-            error.failure =
-                llvm::formatv("element {0}: expected {1}, got {2}", w,
-                              printNumber(loadElement(want.getData(), type.dtype, getWant(w))),
-                              printNumber(loadElement(got.getData(), type.dtype, getGot(w))));
-        record(comparison, sample, head, error);
-      }
-    }
+  for (auto [check, comparison] : llvm::zip(checks, appends)) {
+    auto isSame = [&](const Cache &cache) { return cache.argument == check.cache; };
+    const Cache &want = *llvm::find_if(small, isSame);
+    for (auto [i, sample] : llvm::enumerate(chunk))
+      checkAppend(check, sample, want, static_cast<int64_t>(i), comparison);
+  }
+}
+
+/// The row of an array at a slot; empty without an array. Of a static one all of it.
+Row Verifier::readToken(const Cache &cache, std::optional<unsigned> array, int64_t slot) {
+  Row row;
+  if (!array)
+    return row;
+  if (isStatic(cache.type.components[*array]))
+    return readStatic(cache.type, cache.view, *array);
+  if (!readRows(cache.type, cache.view, *array, slot, row))
+    recordError();
+  return row;
+}
+
+/// Compares what was appended of `sample` with page `page` of `small`.
+void Verifier::checkAppend(const AppendCheck &check, const Sample &sample, const Cache &small,
+                           int64_t page, Comparison &comparison) {
+  const Cache &cache = findCache(inputs, check.cache);
+  const kvc_component_type_t &type = cache.type.components[check.array];
+  int64_t slot = inputs.getBatch().slots[sample.row];
+  int64_t smallSlot = page * cache.type.page_size + slot % cache.type.page_size;
+  Row got = readToken(cache, check.array, slot),
+      want = readToken(small, check.array, smallSlot);
+  Numbers gotNumbers, wantNumbers;
+  if (const std::optional<QuantizedArrays> &arrays = check.quantized) {
+    gotNumbers = dequantize(cache.type, *arrays, got, readToken(cache, arrays->scales, slot),
+                            readToken(cache, arrays->zeros, slot));
+    wantNumbers =
+        dequantize(cache.type, *arrays, want, readToken(small, arrays->scales, smallSlot),
+                   readToken(small, arrays->zeros, smallSlot));
+  }
+  size_t width = wantNumbers.values.size() / type.heads;
+  for (int32_t head = 0; head < type.heads; ++head) {
+    auto getElement = [&](const Row &row, int64_t w) {
+      return loadElement(row.data(), type.dtype, head * type.width + w);
+    };
+    if (check.isExact)
+      record(comparison, sample, head, compareBits(type, got, want, head));
+    else if (check.quantized)
+      record(comparison, sample, head,
+             compareCodes(ArrayRef(gotNumbers.values).slice(head * width, width),
+                          ArrayRef(wantNumbers.values).slice(head * width, width),
+                          ArrayRef(wantNumbers.steps).slice(head * width, width)));
+    else
+      record(comparison, sample, head,
+             compareRow([&](int64_t w) { return getElement(got, w); },
+                        [&](int64_t w) { return getElement(want, w); }, type.width,
+                        comparison.bound));
   }
 }
 
 /// Compares with what was there before the call all of a page but the new tokens.
-void Verifier::checkPage(const Cache &cache, int component, int64_t page,
-                         const PageOwner &owner, Comparison &comparison) {
-  ComponentPlaces places = cache.getPlaces(component);
-  const kvc_component_type_t &type = places.getType();
+void Verifier::checkPage(const Cache &cache, int array, int64_t page, const PageOwner &owner,
+                         Comparison &comparison) {
+  const kvc_component_type_t &type = cache.type.components[array];
   int64_t pageSize = cache.type.page_size, firstToken = owner.number * pageSize;
   int64_t stored = 0, length = 0;
   if (owner.sequence >= 0) {
-    stored = inputs.getStoredTokens(cache, component, owner.sequence);
+    stored = inputs.getStoredTokens(cache, array, owner.sequence);
     length = inputs.getBatch().kv_lens[owner.sequence];
   }
-  RandomNumbers numbers = inputs.getStoredNumbers(cache, component, owner.sequence);
-  int64_t rows = 0, failures = 0;
+  int64_t rows = 0, failures = 0, headBytes = getRowBytes(type) / type.heads;
   std::string failure;
   for (int64_t slot = 0; slot < pageSize; ++slot) {
     int64_t token = firstToken + slot;
     if (token >= stored && token < length) // a new token
       continue;
+    Row got = readToken(cache, array, page * pageSize + slot);
+    Row want = token < stored ? inputs.getStoredRow(cache, array, owner.sequence, token)
+                              : Row(got.size(), '\xff'); // nobody's
     for (int64_t head = 0; head < type.heads; ++head) {
-      bool isSame = true;
-      for (int64_t w = 0; w < type.width; ++w) {
-        uint32_t expected = ~0u; // nobody's
-        if (token < stored)
-          storeElement(&expected, type.dtype, 0,
-                       numbers.at((token * type.heads + head) * type.width + w));
-        isSame &= std::memcmp(places.getAddress(places.getIndex(page, slot, head, w)),
-                              &expected, places.getElementSize()) == 0;
-      }
       ++rows;
-      if (!isSame && failures++ == 0)
+      if (std::memcmp(&got[head * headBytes], &want[head * headBytes], headBytes) != 0 &&
+          failures++ == 0)
         failure = llvm::formatv("page {0}, slot {1}, head {2}: changed by the call", page, slot,
                                 head);
     }
@@ -513,20 +614,36 @@ void Verifier::checkPage(const Cache &cache, int component, int64_t page,
   comparison.failures += failures;
 }
 
+/// Compares a static array with what was there before the call.
+void Verifier::checkStatic(const Cache &cache, int array, Comparison &comparison) {
+  Row got = readStatic(cache.type, cache.view, array), want = inputs.getStaticRow(cache, array);
+  comparison.rows = cache.type.components[array].heads;
+  comparison.failures = got != want;
+  comparison.failure = got != want ? "changed by the call" : "";
+}
+
 void Verifier::checkUntouched(kvc_stream_t *stream) {
   std::vector<PageOwner> owners(inputs.getCaches().front().view.num_pages);
   for (int32_t sequence = 0; sequence < inputs.getBatch().num_sequences; ++sequence)
     for (auto [number, page] : llvm::enumerate(inputs.getPages(sequence)))
       owners[page] = {sequence, static_cast<int64_t>(number)};
   for (const Cache &cache : inputs.getCaches())
-    for (int component = 0; component < cache.type.num_components; ++component) {
-      if (!facts.appendsTo(cache.argument, component))
+    for (int array = 0; array < cache.type.num_components; ++array) {
+      auto appendsToCache = [&](const AppendFacts &append) {
+        return append.cache == cache.argument;
+      };
+      bool isStaticArray = isStatic(cache.type.components[array]);
+      if (isStaticArray ? llvm::none_of(facts.appends, appendsToCache)
+                        : !facts.appendsTo(cache.argument, array))
         continue;
       Comparison &comparison = untouched.emplace_back();
-      comparison.what = nameComponent(cache, component) + ", other rows";
-      parallelFor(stream, cache.view.num_pages, [&](int64_t page, int32_t) {
-        checkPage(cache, component, page, owners[page], comparison);
-      });
+      comparison.what = nameArray(cache, array) + (isStaticArray ? "" : ", other rows");
+      if (isStaticArray)
+        checkStatic(cache, array, comparison);
+      else
+        parallelFor(stream, cache.view.num_pages, [&](int64_t page, int32_t) {
+          checkPage(cache, array, page, owners[page], comparison);
+        });
     }
 }
 
@@ -579,6 +696,68 @@ static LogicalResult checkSameArguments(const Program &program, const Program &d
                      "results");
 }
 
+/// True if rows of `b` are those of `a`: the same arrays in pages of the same size.
+static bool haveSameRows(const kvc_cache_type_t &a, const kvc_cache_type_t &b) {
+  auto isSame = [](const kvc_component_type_t &x, const kvc_component_type_t &y) {
+    return std::strcmp(x.name, y.name) == 0 && x.heads == y.heads && x.width == y.width &&
+           x.dtype == y.dtype && x.scale == y.scale && isStatic(x) == isStatic(y);
+  };
+  return a.page_size == b.page_size && a.num_components == b.num_components &&
+         std::equal(a.components, a.components + a.num_components, b.components, isSame);
+}
+
+/// Copies the rows of all pages to a cache of another layout.
+static bool copyRows(const Cache &from, const Cache &to, kvc_stream_t *stream,
+                     std::string &message) {
+  std::mutex mutex;
+  for (int array = 0; array < from.type.num_components; ++array) {
+    if (isStatic(from.type.components[array])) {
+      writeStatic(to.type, to.view, array, readStatic(from.type, from.view, array));
+      continue;
+    }
+    parallelFor(stream, from.view.num_pages, [&](int64_t page, int32_t) {
+      std::vector<int64_t> slots(from.type.page_size);
+      std::iota(slots.begin(), slots.end(), page * from.type.page_size);
+      Row rows;
+      if (readRows(from.type, from.view, array, slots, rows) &&
+          writeRows(to.type, to.view, array, slots, rows))
+        return;
+      std::lock_guard<std::mutex> lock(mutex);
+      message = kvc_last_message();
+    });
+  }
+  return message.empty();
+}
+
+/// The caches of a call as the definition takes them, which may choose other layouts.
+static FailureOr<std::vector<Cache>>
+makeDefinitionCaches(const Inputs &inputs, const Program &definition, kvc_stream_t *stream) {
+  std::vector<Cache> result;
+  for (const Cache &cache : inputs.getCaches()) {
+    Cache same = {cache.argument, cache.type, {}, cache.view};
+    if (cache.argument >= definition.getArgs().size()) { // no argument of any function
+      result.push_back(std::move(same));
+      continue;
+    }
+    const kvc_cache_type_t &type =
+        definition.getCacheType(definition.getArgs()[cache.argument]);
+    if (!haveSameRows(cache.type, type))
+      return reportError("expected argument " + Twine(cache.argument) +
+                         " of the function of --verify-against to be a cache of the same "
+                         "components and page size");
+    if (kvc_cache_type_fingerprint(&cache.type) == kvc_cache_type_fingerprint(&type)) {
+      result.push_back(std::move(same));
+      continue;
+    }
+    same.type = type;
+    result.push_back(makeCacheLike(same, cache.view.num_pages));
+    std::string message = result.back().pool ? "" : kvc_last_message();
+    if (!message.empty() || !copyRows(cache, result.back(), stream, message))
+      return reportError("cannot copy a cache to the layout of the definition: " + message);
+  }
+  return result;
+}
+
 static FailureOr<bool> areAllCausal(const FunctionFacts &facts) {
   auto isCausal = [](const AttentionFacts &attention) { return attention.isCausal; };
   if (llvm::all_of(facts.attentions, isCausal))
@@ -610,8 +789,11 @@ FailureOr<Verification> kvcrun::verify(const Options &options, Compiler &compile
   FailureOr<bool> isCausal = areAllCausal(*definitionFacts);
   if (failed(isCausal))
     return failure();
+  FailureOr<std::vector<Cache>> caches = makeDefinitionCaches(inputs, *definition, stream);
+  if (failed(caches))
+    return failure();
   bool all = getStaticTokens(*definition).has_value();
-  return Verifier(facts, program, *definition, inputs,
+  return Verifier(facts, program, *definition, inputs, std::move(*caches),
                   chooseSamples(options, inputs.getBatch(), all, *isCausal))
       .run(stream);
 }

@@ -28,18 +28,17 @@ protected:
     fixed.strides[0] = 8;
     fixed.strides[1] = 2;
     fake.addFunction("other", {});
-    function = fake.addFunction(
-        "attend", {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC, 2, 8}), fixed,
-                   makeTensorArg(KVC_DTYPE_I4, {}), makeCacheArg(keyValue),
-                   makeCacheArg(packed),
-                   makeResultArg(KVC_DTYPE_BF16, {KVC_DYNAMIC, 8})});
+    function = fake.addFunction("attend", {makeTensorArg(KVC_DTYPE_F32, {KVC_DYNAMIC, 2, 8}),
+                                           fixed, makeTensorArg(KVC_DTYPE_I4X2, {}),
+                                           makeCacheArg(keyValue), makeCacheArg(packed),
+                                           makeResultArg(KVC_DTYPE_BF16, {KVC_DYNAMIC, 8})});
     fake.build();
     EXPECT_OK(fake.load(&program));
     query = makeTensor(data.data(), KVC_DTYPE_F32, {5, 2, 8});
     strided = makeTensor(data.data(), KVC_DTYPE_F32, {3, 4});
     strided.strides[0] = 8;
     strided.strides[1] = 2;
-    scalar = makeTensor(data.data(), KVC_DTYPE_I4, {});
+    scalar = makeTensor(data.data(), KVC_DTYPE_I4X2, {});
     result = makeTensor(data.data(), KVC_DTYPE_BF16, {5, 8});
     kv.emplace(makeKeyValueType(4), makePoolOptions(6));
     latent.emplace(packedType, makePoolOptions(7));
@@ -325,9 +324,15 @@ TEST_F(CheckCallTest, AlignmentOfTensors) {
 }
 
 TEST_F(CheckCallTest, AlignmentOfCaches) {
+  // A row is 32 bytes, and no more is asked of it.
   fake.arg(function, 3).alignment = 64;
+  EXPECT_OK(check());
+  kvView.components[0].token_stride = 12;
+  kvView.components[0].head_stride = 48;
+  kvView.components[0].page_stride = 96;
   expectInvalid(", argument 3: component 'k': expected a token stride that is "
-                "a multiple of 64 bytes, got 8 elements of 4 bytes");
+                "a multiple of 32 bytes, got 12 elements of 4 bytes");
+  kvView = kv->getView();
   fake.arg(function, 3).alignment = 16;
   EXPECT_OK(check());
   kvc_component_view_t &value = kvView.components[1];
@@ -349,6 +354,75 @@ TEST_F(CheckCallTest, AlignmentOfCaches) {
   fake.arg(function, 4).alignment = 4;
   latentView.components[0].token_stride = 1;
   EXPECT_OK(check());
+}
+
+// Of arrays with narrower rows, such as scales, what their rows allow: 6 elements of
+// f16 are 12 bytes, so 4. Elements that are wide enough are asked for all of it.
+TEST(CheckScalesTest, AlignmentOfNarrowRows) {
+  kvc_cache_type_t type = {};
+  type.page_size = 16;
+  addComponent(type, "k", 2, 32, KVC_DTYPE_I8);
+  addComponent(type, "k.scale", 2, 6, KVC_DTYPE_F16);
+  addComponent(type, "v", 2, 32, KVC_DTYPE_I4X2, KVC_LAYOUT_PACKED_VALUE);
+  addComponent(type, "v.scale", 2, 1, KVC_DTYPE_F32, KVC_LAYOUT_STATIC);
+  FakeProgram fake;
+  fake.addFunction("f", {makeCacheArg(fake.addCacheType(type))});
+  fake.build();
+  fake.arg(0, 0).alignment = 32;
+  const kvc_program_t *program = nullptr;
+  ASSERT_OK(fake.load(&program));
+  OwnedPool pool(type, makePoolOptions(3));
+  kvc_cache_view_t view = pool.getView();
+  const void *args[] = {&view};
+  kvc_call_t call = {sizeof(call), 1, args, nullptr, 0};
+  auto check = [&] { return kvc_runtime_api()->check_call(program, 0, &call); };
+  auto move = [&](int i, int bytes) {
+    view = pool.getView();
+    view.components[i].data = static_cast<char *>(view.components[i].data) + bytes;
+  };
+  EXPECT_OK(check());
+  move(1, 4);
+  EXPECT_OK(check());
+  move(1, 2);
+  EXPECT_FAILS(check(), KVC_STATUS_INVALID_ARGUMENT,
+               "component 'k.scale': expected data aligned to 4 bytes, got 0x");
+  move(3, 4);
+  EXPECT_OK(check());
+  for (int i : {0, 2}) {
+    move(i, 16);
+    EXPECT_FAILS(check(), KVC_STATUS_INVALID_ARGUMENT,
+                 ": expected data aligned to 32 bytes, got 0x");
+  }
+}
+
+// What is static has no pages and no tokens.
+TEST(CheckScalesTest, StaticComponents) {
+  kvc_cache_type_t type = {};
+  type.page_size = 16;
+  addComponent(type, "k", 2, 32, KVC_DTYPE_I8);
+  addComponent(type, "k.scale", 2, 4, KVC_DTYPE_F32, KVC_LAYOUT_STATIC);
+  FakeProgram fake;
+  fake.addFunction("f", {makeCacheArg(fake.addCacheType(type))});
+  fake.build();
+  const kvc_program_t *program = nullptr;
+  ASSERT_OK(fake.load(&program));
+  OwnedPool pool(type, makePoolOptions(3));
+  kvc_cache_view_t view = pool.getView();
+  const void *args[] = {&view};
+  kvc_call_t call = {sizeof(call), 1, args, nullptr, 0};
+  auto check = [&] { return kvc_runtime_api()->check_call(program, 0, &call); };
+  EXPECT_OK(check());
+  view.components[1].page_stride = 8;
+  EXPECT_FAILS(check(), KVC_STATUS_INVALID_ARGUMENT,
+               "component 'k.scale': expected page and token strides of 0 of what is static, "
+               "got 8 and 0");
+  view = pool.getView();
+  view.components[1].token_stride = -1;
+  EXPECT_FAILS(check(), KVC_STATUS_INVALID_ARGUMENT, "of what is static, got 0 and -1");
+  view = pool.getView();
+  view.components[1].head_stride = 3;
+  EXPECT_FAILS(check(), KVC_STATUS_INVALID_ARGUMENT,
+               "component 'k.scale': expected its elements to be distinct");
 }
 
 //===----------------------------------------------------------------------===//

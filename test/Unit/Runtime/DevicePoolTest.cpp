@@ -65,6 +65,32 @@ struct OwnedBatch {
 // Memory
 //===----------------------------------------------------------------------===//
 
+// Once in front of each layer's pages, NaN without debug fill too, and left alone when
+// pages come back.
+TEST_F(DevicePoolTest, StaticComponents) {
+  kvc_cache_type_t type = {};
+  type.page_size = 16;
+  addComponent(type, "k", 2, 8, KVC_DTYPE_I8, KVC_LAYOUT_PACKED_KEY);
+  addComponent(type, "k.scale", 2, 1, KVC_DTYPE_F32, KVC_LAYOUT_STATIC);
+  for (uint32_t flags : {0u, uint32_t{KVC_POOL_DEBUG_FILL}}) {
+    kvc_pool_options_t options = makeOptions(3, flags);
+    options.num_layers = 2;
+    OwnedPool pool(type, options);
+    const std::vector<uint32_t> unset(2, 0xffffffff), scales(2, 0x3f800000);
+    for (int32_t layer : {0, 1})
+      EXPECT_EQ(read(static_cast<uint32_t *>(pool.getView(layer).components[1].data), 2),
+                unset);
+    kvc_cache_view_t view = pool.getView(1);
+    EXPECT_OK(kvc_device_upload(device, view.components[1].data, scales.data(), 8));
+    EXPECT_OK(kvc_sequence_free(pool, pool.createSequence(48)));
+    EXPECT_EQ(read(static_cast<uint32_t *>(view.components[1].data), 2), scales);
+    EXPECT_EQ(read(static_cast<uint32_t *>(pool.getView(0).components[1].data), 2), unset);
+    EXPECT_EQ(static_cast<char *>(view.components[0].data) -
+                  static_cast<char *>(view.components[1].data),
+              64);
+  }
+}
+
 TEST_F(DevicePoolTest, MemoryIsTheDevices) {
   kvc_pool_options_t options = makeOptions(10);
   options.num_layers = 3;

@@ -21,6 +21,9 @@ const char *kvc_test_use_from_c(void) {
   kvc_batch_object_t *batch = NULL;
   kvc_sequence_t sequence = 0;
   int32_t query_len = 2;
+  kvc_cache_view_t view;
+  int64_t slot = 17;
+  uint16_t row[8] = {1, 2, 3, 4, 5, 6, 7, 8}, back[8];
 
   memset(&type, 0, sizeof(type));
   type.page_size = 16;
@@ -42,6 +45,11 @@ const char *kvc_test_use_from_c(void) {
     return kvc_last_message();
   if (kvc_batch_view(batch)->num_tokens != 2)
     return "expected 2 tokens";
+  if (kvc_pool_view(pool, 0, &view) || kvc_cache_write(&type, &view, NULL, 0, &slot, 1, row) ||
+      kvc_cache_read(&type, &view, NULL, 0, &slot, 1, back))
+    return kvc_last_message();
+  if (memcmp(row, back, sizeof(row)) != 0)
+    return "expected the row that was written";
   kvc_stream_release(stream);
   kvc_batch_release(batch);
   kvc_pool_release(pool);

@@ -88,13 +88,11 @@ TEST_F(PoolCreateTest, HeadsAndWidth) {
 }
 
 TEST_F(PoolCreateTest, ElementTypes) {
-  for (kvc_dtype_t dtype : {KVC_DTYPE_F8E4M3FN, KVC_DTYPE_F8E5M2, KVC_DTYPE_I8,
-                            KVC_DTYPE_I4, KVC_DTYPE_I32, KVC_DTYPE_I64}) {
+  for (kvc_dtype_t dtype : {KVC_DTYPE_I32, KVC_DTYPE_I64}) {
     type.components[1].dtype = dtype;
-    std::string text =
-        std::string(
-            "component 'v': expected elements of f32, f16 or bf16, got ") +
-        kvc_dtype_name(dtype);
+    std::string text = std::string("component 'v': expected elements of f32, f16, bf16, f8, "
+                                   "i8 or i4x2, got ") +
+                       kvc_dtype_name(dtype);
     expectFails(KVC_STATUS_UNSUPPORTED, text.c_str());
   }
   type.components[1].dtype = 0;
@@ -103,17 +101,43 @@ TEST_F(PoolCreateTest, ElementTypes) {
   expectInvalid("component 'v': expected an element type from 1 to 9, got 10");
 }
 
+TEST_F(PoolCreateTest, ConstantScales) {
+  for (float scale : {-1.0f, INFINITY, NAN}) {
+    type.components[0].scale = scale;
+    expectInvalid("component 'k': expected a constant scale that is finite and at least 0, "
+                  "and then 0, got ");
+  }
+  type.components[0].scale = 0.5f;
+  type.components[0].reserved = 3;
+  expectInvalid("and then 0, got 0.5 and 3");
+}
+
 TEST_F(PoolCreateTest, Layouts) {
-  type.components[0].layout = 3;
-  expectInvalid("component 'k': expected a layout from 0 to 2, got 3");
+  type.components[0].layout = 5;
+  expectInvalid("component 'k': expected a layout from 0 to 4, got 5");
+  type.components[0].layout = KVC_LAYOUT_LANE_KEY;
+  expectInvalid("component 'k': expected elements of f8, i8 or i4x2 for the layout of lanes, "
+                "got bf16");
   type.components[0].layout = KVC_LAYOUT_PACKED_KEY;
   type.page_size = 24;
   expectInvalid("component 'k': expected a page size that is a multiple of 16 "
                 "for a packed layout, got 24");
   type.page_size = 32;
   type.components[0].width = 7;
-  expectInvalid(
-      "component 'k': expected an even width for packed bf16 keys, got 7");
+  expectInvalid("component 'k': expected a width that is a multiple of 2 for a packed layout "
+                "of bf16, got 7");
+  // Words of four.
+  type.components[0].width = 6;
+  for (kvc_layout_t layout : {KVC_LAYOUT_PACKED_KEY, KVC_LAYOUT_PACKED_VALUE})
+    for (kvc_dtype_t dtype :
+         {KVC_DTYPE_F8E4M3FN, KVC_DTYPE_F8E5M2, KVC_DTYPE_I8, KVC_DTYPE_I4X2}) {
+      type.components[0].layout = layout;
+      type.components[0].dtype = dtype;
+      std::string text = std::string("component 'k': expected a width that is a multiple of 4 "
+                                     "for a packed layout of ") +
+                         kvc_dtype_name(dtype) + ", got 6";
+      expectInvalid(text.c_str());
+    }
 }
 
 TEST_F(PoolCreateTest, UnusedComponents) {
@@ -280,6 +304,68 @@ TEST(PoolTest, ViewDescribesThePage) {
     EXPECT_EQ(view.components[3].data, nullptr);
   }
   EXPECT_EQ(reinterpret_cast<uintptr_t>(base) % 64, 0u);
+}
+
+// Elements of a byte, and static components: those lie in front of the pages of each
+// layer, one starting at each multiple of 64 bytes.
+TEST(PoolTest, ViewDescribesCodesAndScales) {
+  kvc_cache_type_t type = {};
+  type.page_size = 16;
+  addComponent(type, "k", 3, 12, KVC_DTYPE_I8, KVC_LAYOUT_PACKED_KEY);
+  addComponent(type, "k.scale", 3, 1, KVC_DTYPE_F32, KVC_LAYOUT_STATIC);
+  addComponent(type, "v", 3, 8, KVC_DTYPE_I4X2, KVC_LAYOUT_PACKED_VALUE);
+  addComponent(type, "v.scale", 3, 2, KVC_DTYPE_F16);
+  addComponent(type, "v.zero", 1, 1, KVC_DTYPE_F16, KVC_LAYOUT_STATIC);
+  kvc_pool_options_t options = makePoolOptions(5);
+  options.num_layers = 3;
+  OwnedPool pool(type, options);
+  // k: 3*16*12 = 576 bytes, v: 3*16*8 = 384, v.scale: 3*16*2*2 = 192.
+  const int64_t pageBytes = 576 + 384 + 192, staticBytes = 128;
+  EXPECT_EQ(pool.getStats().bytes_per_page, pageBytes);
+  const char *base = static_cast<char *>(pool.getView(0).components[1].data);
+  for (int32_t layer = 0; layer < 3; ++layer) {
+    kvc_cache_view_t view = pool.getView(layer);
+    const int64_t offsets[] = {128, 0, 128 + 576, 128 + 576 + 384, 64};
+    for (int i = 0; i < 5; ++i)
+      EXPECT_EQ(static_cast<char *>(view.components[i].data) - base,
+                layer * (staticBytes + 5 * pageBytes) + offsets[i]);
+    EXPECT_EQ(view.components[0].page_stride, pageBytes);
+    EXPECT_EQ(view.components[2].page_stride, pageBytes);
+    EXPECT_EQ(view.components[3].page_stride, pageBytes / 2);
+    EXPECT_EQ(view.components[0].head_stride, 16 * 12);
+    EXPECT_EQ(view.components[2].head_stride, 16 * 8);
+    EXPECT_EQ(view.components[3].head_stride, 16 * 2);
+    EXPECT_EQ(view.components[3].token_stride, 2);
+    for (int i : {1, 4}) {
+      EXPECT_EQ(view.components[i].page_stride, 0);
+      EXPECT_EQ(view.components[i].token_stride, 0);
+    }
+    EXPECT_EQ(view.components[1].head_stride, 1);
+    // NaN until somebody sets them; pages are zero.
+    EXPECT_TRUE(std::isnan(*static_cast<float *>(view.components[1].data)));
+    EXPECT_EQ(*static_cast<uint16_t *>(view.components[4].data), 0xffff);
+    EXPECT_EQ(*static_cast<char *>(view.components[0].data), 0);
+  }
+}
+
+// Pages come and go; what is static stays.
+TEST(PoolTest, DebugFillLeavesStaticComponents) {
+  kvc_cache_type_t type = {};
+  type.page_size = 4;
+  addComponent(type, "k", 1, 8, KVC_DTYPE_I8);
+  addComponent(type, "k.scale", 1, 1, KVC_DTYPE_F32, KVC_LAYOUT_STATIC);
+  kvc_pool_options_t options = makePoolOptions(2);
+  options.flags = KVC_POOL_DEBUG_FILL;
+  OwnedPool pool(type, options);
+  kvc_cache_view_t view = pool.getView();
+  auto *scale = static_cast<float *>(view.components[1].data);
+  EXPECT_TRUE(std::isnan(*scale));
+  *scale = 0.25f;
+  kvc_sequence_t sequence = pool.createSequence(8);
+  static_cast<uint8_t *>(view.components[0].data)[0] = 1;
+  EXPECT_OK(kvc_sequence_free(pool, sequence));
+  EXPECT_EQ(static_cast<uint8_t *>(view.components[0].data)[0], 0xff);
+  EXPECT_EQ(*scale, 0.25f);
 }
 
 TEST(PoolTest, ViewOfALayerThatDoesNotExist) {

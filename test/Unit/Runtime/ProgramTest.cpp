@@ -64,7 +64,7 @@ TEST(ProgramTest, LoadWithoutProgram) {
   EXPECT_FAILS(kvc_program_load(none, nullptr), KVC_STATUS_INVALID_ARGUMENT,
                "expected out_program, got null");
   EXPECT_FAILS(kvc_program_load(none, &program), KVC_STATUS_MISMATCH,
-               "expected a program that speaks ABI version 3");
+               "expected a program that speaks ABI version 4");
   EXPECT_EQ(program, nullptr);
 }
 
@@ -78,8 +78,8 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
   } cases[] = {
       {KVC_STATUS_MISMATCH, "program: expected a struct_size of at least 24",
        [](FakeProgram &p) { p.program().struct_size = 16; }},
-      {KVC_STATUS_MISMATCH, "program: expected ABI version 3, got 4",
-       [](FakeProgram &p) { p.program().abi_version = 4; }},
+      {KVC_STATUS_MISMATCH, "program: expected ABI version 4, got 3",
+       [](FakeProgram &p) { p.program().abi_version = 3; }},
       {KVC_STATUS_INVALID_ARGUMENT, "program: expected a blob, got null",
        [](FakeProgram &p) { p.program().blob = nullptr; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a blob at a multiple of 8",
@@ -89,17 +89,15 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
        }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected magic word 0x5043564b, got 0x1",
        [](FakeProgram &p) { p.blob().magic = 1; }},
-      {KVC_STATUS_MISMATCH, "blob: expected ABI version 3, got 7",
+      {KVC_STATUS_MISMATCH, "blob: expected ABI version 4, got 7",
        [](FakeProgram &p) { p.blob().abi_version = 7; }},
       {KVC_STATUS_INVALID_ARGUMENT, "blob: expected a size of at least 56",
        [](FakeProgram &p) { p.blob().size = 55; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected entries of its 2 functions",
        [](FakeProgram &p) { p.program().entries = nullptr; }},
-      {KVC_STATUS_INVALID_ARGUMENT,
-       "expected an entry 'run' of function 'second'",
+      {KVC_STATUS_INVALID_ARGUMENT, "expected an entry 'run' of function 'second'",
        [](FakeProgram &p) { p.entries()[1].run = nullptr; }},
-      {KVC_STATUS_INVALID_ARGUMENT,
-       "expected an entry 'needs' of function 'first'",
+      {KVC_STATUS_INVALID_ARGUMENT, "expected an entry 'needs' of function 'first'",
        [](FakeProgram &p) { p.entries()[0].needs = nullptr; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a target that ends inside",
        [](FakeProgram &p) { p.blob().target = 1u << 31; }},
@@ -122,9 +120,7 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
       {KVC_STATUS_INVALID_ARGUMENT, "expected an image that ends in NUL",
        [](FakeProgram &p) { p.image(0).data_size = 0; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected an image's target that ends",
-       [](FakeProgram &p) {
-         p.image(0).target = static_cast<kvc_offset_t>(p.blob().size);
-       }},
+       [](FakeProgram &p) { p.image(0).target = static_cast<kvc_offset_t>(p.blob().size); }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected kernels inside",
        [](FakeProgram &p) { p.blob().num_kernels = 1u << 20; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected kernels at a multiple of 4",
@@ -133,11 +129,9 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
        [](FakeProgram &p) { p.kernel(0).name = 0xfffffff0u; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a name of kernel 0",
        [](FakeProgram &p) { p.kernel(0).name += 9; }},
-      {KVC_STATUS_INVALID_ARGUMENT,
-       "kernel 'attention': expected an image below 1, got 1",
+      {KVC_STATUS_INVALID_ARGUMENT, "kernel 'attention': expected an image below 1, got 1",
        [](FakeProgram &p) { p.kernel(0).image = 1; }},
-      {KVC_STATUS_INVALID_ARGUMENT,
-       "kernel 'attention': expected 1 to 1024 threads, got 0",
+      {KVC_STATUS_INVALID_ARGUMENT, "kernel 'attention': expected 1 to 1024 threads, got 0",
        [](FakeProgram &p) { p.kernel(0).threads = 0; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected 1 to 1024 threads, got 1025",
        [](FakeProgram &p) { p.kernel(0).threads = 1025; }},
