@@ -29,6 +29,21 @@ static Value emitLoad(OpBuilder &b, Elements &elements, Element load, ArrayRef<E
                      getElementTypeOrSelf(load->tensor.getType()));
 }
 
+/// Whether indices are dimensions in their order, or 0 where there is one element only.
+static bool areInPlace(Elements &elements, Value tensor, ArrayRef<Expr> indices,
+                       ArrayRef<Expr> dims) {
+  IndexSpace &space = elements.getSpace();
+  if (indices.size() != dims.size())
+    return false;
+  for (auto [position, dim] : llvm::enumerate(dims)) {
+    bool isOne = space.getExtent(dim) == space.constant(1) &&
+                 elements.getSize(tensor, position) == space.constant(1);
+    if (indices[position] != dim && !isOne)
+      return false;
+  }
+  return true;
+}
+
 /// The first operation of a function's block before which both values are known.
 static Operation *findUser(Value first, Value second) {
   auto getNext = [](Value value) {
@@ -90,14 +105,7 @@ static Value emitScales(OpBuilder &b, Elements &elements, Element scale, ArrayRe
     dims.push_back(space.addDim(size));
   for (std::optional<unsigned> at : found)
     indices.push_back(at ? dims[*at] : space.constant(0));
-  // A dimension of size 1 is 0 and itself.
-  bool isInPlace = indices.size() == dims.size();
-  for (auto [position, dim] : llvm::enumerate(dims))
-    isInPlace = isInPlace &&
-                (indices[position] == dim ||
-                 (space.getExtent(dim) == space.constant(1) &&
-                  elements.getSize(scale->tensor, position) == space.constant(1)));
-  if (isInPlace)
+  if (areInPlace(elements, scale->tensor, indices, dims))
     return scale->tensor;
   Value result = emitLoad(b, elements, elements.load(scale->tensor, indices), dims, user);
   if (!result)
@@ -141,7 +149,7 @@ static void replaceHolder(OpBuilder &b, Elements &elements, Element holder, Valu
   Operation *user = tensor.getDefiningOp();
   Element load = elements.load(scales, indices);
   Value replacement =
-      llvm::equal(load->indices, dims) &&
+      areInPlace(elements, scales, indices, dims) &&
               getElementTypeOrSelf(scales.getType()) == type.getElementType()
           ? scales
           : emitProduct(b, elements, user, dims, {}, load, type.getElementType());
