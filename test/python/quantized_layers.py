@@ -238,17 +238,28 @@ def layer(scheme):
             full += f"""
   %{name}_full = tensor.concat dim(2) %{name}_past, %{name}_new : ({kind}, {kind}) -> {kind}"""
     q = f"tensor<?x{HEADS}x{GROUP}x?x{WIDTH}xf32>"
+    heads = HEADS * GROUP
+    x = f"tensor<?x{heads + 2 * HEADS}x?x{WIDTH}xf32>"
+    own = f"tensor<?x{heads}x?x{WIDTH}xf32>"
+
+    def part(name, first, count):
+        kind = f"tensor<?x{count}x?x{WIDTH}xf32>"
+        return f"""
+  %{name} = tensor.extract_slice %x[0, {first}, 0, 0] [%b, {count}, %t_new, {WIDTH}] [1, 1, 1, 1] : {x} to {kind}"""
+
     return f"""
 #q = affine_map<(b, h, g, i, j, w) -> (b, h, g, i, w)>
 #kv = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
-func.func @attend(%q: {q}, %k: {NUMBERS}, %v: {NUMBERS}, {scheme.arguments()}{', '.join(arguments)})
+func.func @attend(%x: {x}, {scheme.arguments()}{', '.join(arguments)})
     -> ({q}, {', '.join(results)}) {{
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
-  %b = tensor.dim %k, %c0 : {NUMBERS}
-  %t_new = tensor.dim %k, %c2 : {NUMBERS}
+  %b = tensor.dim %x, %c0 : {x}
+  %t_new = tensor.dim %x, %c2 : {x}
   %t_past = tensor.dim %k_past, %c2 : {scheme.parts('k')['k']}
   %t_all = arith.addi %t_past, %t_new : index
+{part('q_heads', 0, heads)}{part('k', heads, HEADS)}{part('v', heads + HEADS, HEADS)}
+  %q = tensor.expand_shape %q_heads [[0], [1, 2], [3], [4]] output_shape [%b, {HEADS}, {GROUP}, %t_new, {WIDTH}] : {own} into {q}
 {(scheme.quantize('k') + scheme.quantize('v')).replace('%t)', '%t_new)').replace('%t,', '%t_new,')}
 {full}
 {(scheme.dequantize('k') + scheme.dequantize('v')).replace('%t)', '%t_all)')}

@@ -23,25 +23,10 @@ using Expr = Elements::Expr;
 /// The tensor itself if the load is of all its elements in their order, or a copy.
 static Value emitLoad(OpBuilder &b, Elements &elements, Element load, ArrayRef<Expr> dims,
                       Operation *user) {
-  if (llvm::equal(load->indices, dims))
+  if (areInPlace(elements, load->tensor, load->indices, dims))
     return load->tensor;
   return emitProduct(b, elements, user, dims, {}, load,
                      getElementTypeOrSelf(load->tensor.getType()));
-}
-
-/// Whether indices are dimensions in their order, or 0 where there is one element only.
-static bool areInPlace(Elements &elements, Value tensor, ArrayRef<Expr> indices,
-                       ArrayRef<Expr> dims) {
-  IndexSpace &space = elements.getSpace();
-  if (indices.size() != dims.size())
-    return false;
-  for (auto [position, dim] : llvm::enumerate(dims)) {
-    bool isOne = space.getExtent(dim) == space.constant(1) &&
-                 elements.getSize(tensor, position) == space.constant(1);
-    if (indices[position] != dim && !isOne)
-      return false;
-  }
-  return true;
 }
 
 /// The first operation of a function's block before which both values are known.

@@ -9,7 +9,9 @@
 // Whether all functions make the new rows of a cache of codes as attention takes them.
 //===----------------------------------------------------------------------===//
 #include "CacheTensors.h"
-#include "ElementEmitter.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace kvc;
@@ -76,6 +78,34 @@ Element RowDims::load(Value rows, ArrayRef<CacheAxes> dims, Expr &width) {
   return elements.load(rows, indices);
 }
 
+/// For each dimension of new rows the one of the codes that it is, or none where there is one
+/// element only; nothing if rows are more or less than the codes in another order.
+static std::optional<SmallVector<std::optional<unsigned>>>
+findMoves(Elements &elements, Value rows, QuantizeOp op) {
+  IndexSpace &space = elements.getSpace();
+  SmallVector<Expr> dims;
+  for (Expr size : elements.getSizes(rows))
+    dims.push_back(space.addDim(size));
+  Element codes = elements.followMoves(elements.load(rows, dims),
+                                       [&](Value value) { return value == op.getCodes(); });
+  if (codes->kind != ElementKind::Load || codes->tensor != op.getCodes())
+    return std::nullopt;
+  SmallVector<std::optional<unsigned>> result(dims.size());
+  for (auto [position, index] : llvm::enumerate(codes->indices)) {
+    Expr size = elements.getSize(op.getCodes(), position);
+    if (size == space.constant(1))
+      continue;
+    auto *dim = llvm::find(dims, index);
+    if (dim == dims.end() || !space.areEqual(space.getExtent(index), size))
+      return std::nullopt;
+    result[dim - dims.begin()] = position;
+  }
+  for (auto [dim, position] : llvm::zip(dims, result))
+    if (!position && space.getExtent(dim) != space.constant(1))
+      return std::nullopt;
+  return result;
+}
+
 /// Checks the new rows of one function.
 void CacheTensors::checkRowCodes(Cache &cache, CacheTensor &tensor, CacheFunction &function) {
   Elements &elements = *function.elements;
@@ -90,6 +120,8 @@ void CacheTensors::checkRowCodes(Cache &cache, CacheTensor &tensor, CacheFunctio
                                             : QuantizeOp();
   if (!op || rows->tensor != op.getCodes())
     return cache.fail(loc, "its new rows are not what 'kvc.quantize' makes");
+  if (!findMoves(elements, tensor.rows, op))
+    return cache.fail(loc, "its new rows are a part of what is quantised, or repeat it");
   ScaleAttr scale = op.getScaleAttr(), &known = cache.codes->scale;
   if (scale != known)
     return cache.fail(loc, llvm::formatv("its new rows have scales '{0}', and attention takes "
@@ -178,18 +210,36 @@ void CacheTensors::checkCodes(Cache &cache) {
   }
 }
 
-Value kvc::emitNumbers(OpBuilder &b, Elements &elements, const CacheTensor &tensor,
-                       Operation *user) {
-  SmallVector<Expr> dims;
-  for (Expr size : elements.getSizes(tensor.rows))
-    dims.push_back(elements.getSpace().addDim(size));
+Value kvc::emitNumbers(OpBuilder &b, Elements &elements, const CacheTensor &tensor) {
   QuantizeOp op = tensor.quantize;
-  Element codes = elements.followMoves(elements.load(tensor.rows, dims), [&](Value value) {
-    return value == op.getCodes();
-  });
-  if (llvm::equal(codes->indices, dims))
-    return op.getInput();
-  return emitProduct(b, elements, user, dims, {},
-                     elements.load(op.getInput(), codes->indices),
-                     getElementTypeOrSelf(op.getInput().getType()));
+  Value input = op.getInput();
+  Location loc = op.getLoc();
+  std::optional<SmallVector<std::optional<unsigned>>> moves =
+      findMoves(elements, tensor.rows, op);
+  if (!moves)
+    return {};
+  int64_t rank = op.getInput().getType().getRank();
+  bool isInPlace = static_cast<int64_t>(moves->size()) == rank;
+  for (auto [dim, position] : llvm::enumerate(*moves))
+    isInPlace &= !position || *position == dim;
+  if (isInPlace)
+    return input;
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<AffineExpr> results(rank, b.getAffineConstantExpr(0));
+  for (auto [dim, position] : llvm::enumerate(*moves)) {
+    sizes.push_back(position ? tensor::getMixedSize(b, loc, input, *position)
+                             : OpFoldResult(b.getIndexAttr(1)));
+    if (position)
+      results[*position] = b.getAffineDimExpr(dim);
+  }
+  Value init = tensor::EmptyOp::create(b, loc, sizes, getElementTypeOrSelf(input.getType()));
+  SmallVector<utils::IteratorType> loops(sizes.size(), utils::IteratorType::parallel);
+  AffineMap map = AffineMap::get(sizes.size(), 0, results, b.getContext());
+  return linalg::GenericOp::create(
+             b, loc, init.getType(), input, init,
+             {map, b.getMultiDimIdentityMap(sizes.size())}, loops,
+             [](OpBuilder &nested, Location at, ValueRange x) {
+               linalg::YieldOp::create(nested, at, x[0]);
+             })
+      .getResult(0);
 }

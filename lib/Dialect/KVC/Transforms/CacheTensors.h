@@ -122,10 +122,8 @@ private:
   void checkTypes(Cache &cache);
 };
 
-/// What the new rows of codes are codes of, in the shape of the rows, before `user`. Null if
-/// sizes are not known there.
-mlir::Value emitNumbers(mlir::OpBuilder &b, Elements &elements, const CacheTensor &tensor,
-                        mlir::Operation *user);
+/// What the new rows of codes are codes of, in the shape of the rows.
+mlir::Value emitNumbers(mlir::OpBuilder &b, Elements &elements, const CacheTensor &tensor);
 
 /// The argument of a function that static scales are, or null.
 mlir::BlockArgument findScaleArgument(Elements &elements, mlir::Value scales);

@@ -147,7 +147,7 @@ static std::string checkRows(CodedRows &rows) {
 /// Codes, or scales of `width` along the last dimension, as the rows have them.
 Value RowsFuser::emitRows(Value codes, int64_t width, bool isStatic, Operation *user) {
   IndexSpace &space = elements.getSpace();
-  if (llvm::equal(rows.indices, rows.dims))
+  if (areInPlace(elements, rows.op.getCodes(), rows.indices, rows.dims))
     return codes;
   SmallVector<Expr> dims = rows.dims, indices = rows.indices;
   for (auto [position, index] : llvm::enumerate(rows.indices)) {

@@ -133,7 +133,7 @@ Value ScaleHoister::emitCodes(Operand &operand) {
   auto numbers = DequantizeOp::create(b, codes.getLoc(),
                                       codes.getOutput().getType().clone(element),
                                       codes.getCodes(), ValueRange(), codes.getElement(), one);
-  if (llvm::equal(operand.indices, operand.dims))
+  if (areInPlace(elements, numbers, operand.indices, operand.dims))
     return numbers;
   Value moved = emitProduct(b, elements, op, operand.dims, {},
                             elements.load(numbers, operand.indices), element);

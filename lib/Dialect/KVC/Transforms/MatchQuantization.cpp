@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "QuantizationElements.h"
 
+#include "llvm/Support/Format.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -82,7 +84,11 @@ static Type getConverted(Element element) {
   return type ? type.getValue() : Type();
 }
 
-static std::string toText(double value) { return llvm::formatv("{0:g}", APFloat(value)).str(); }
+static std::string toText(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
+  return text;
+}
 
 static std::string toText(Type type) { return llvm::formatv("{0}", type).str(); }
 
@@ -299,6 +305,18 @@ bool CodeMatcher::chooseElement(double divisor) {
                     ", and not by " + toText(largest));
 }
 
+/// Whether all elements of a tensor are read, but for the dimension `width`.
+static bool isWhole(Elements &elements, Element load, unsigned width) {
+  IndexSpace &space = elements.getSpace();
+  for (auto [position, index] : llvm::enumerate(load->indices)) {
+    Expr size = elements.getSize(load->tensor, position);
+    bool isDim = isa<AffineDimExpr>(index) && space.areEqual(space.getExtent(index), size);
+    if (position != width && !isDim && size != space.constant(1))
+      return false;
+  }
+  return true;
+}
+
 /// Whether `reduced` is over a row, or a group of one, of what `numbers` is an element of.
 /// `body` is of it what is one number.
 bool CodeMatcher::matchReduced(Element reduced, Element body, Element numbers) {
@@ -312,10 +330,10 @@ bool CodeMatcher::matchReduced(Element reduced, Element body, Element numbers) {
   SmallVector<Element> own = getLoads(elements, numbers), others = getLoads(elements, body);
   // A zero point is of the same numbers as the scale.
   const QuantizationElements before = result;
-  bool isFound = false;
+  bool isFound = false, isGroup = false;
   for (Element load : own)
     for (Element other : others) {
-      if (load->tensor != other->tensor)
+      if (load->tensor != other->tensor || isGroup)
         continue;
       std::optional<unsigned> width;
       bool isSame = true;
@@ -327,7 +345,7 @@ bool CodeMatcher::matchReduced(Element reduced, Element body, Element numbers) {
         isSame &= !width;
         width = i;
       }
-      if (!isSame || !width)
+      if (!isSame || !width || !isWhole(elements, load, *width))
         continue;
       Expr size = elements.getSize(load->tensor, *width), extent = space.getExtent(dim);
       Expr group;
@@ -351,6 +369,7 @@ bool CodeMatcher::matchReduced(Element reduced, Element body, Element numbers) {
       result.width = *width;
       result.group = group;
       isFound = true;
+      isGroup = group != nullptr;
     }
   return isFound || fail("a scale is of other numbers than those that become codes, or of "
                          "groups that are not of 32, 64 or 128");
@@ -658,6 +677,18 @@ std::optional<QuantizationElements> CodeMatcher::match(Element code) {
   double from = result.biased ? 0 : hasZero ? -largest - 1 : -largest;
   if (!checkBounds(from, result.biased ? 15 : largest))
     return std::nullopt;
+  // Of 16 bits they take less until they are codes.
+  auto getBits = [](Element load) {
+    return getElementTypeOrSelf(load->tensor.getType()).getIntOrFloatBitWidth();
+  };
+  for (;;) {
+    Element narrow = elements.expand(result.numbers);
+    if (!narrow || narrow->kind != ElementKind::Load ||
+        narrow->indices != result.numbers->indices ||
+        getBits(narrow) >= getBits(result.numbers) || getBits(narrow) < 16)
+      break;
+    result.numbers = narrow;
+  }
   auto numbers = cast<RankedTensorType>(result.numbers->tensor.getType());
   if (!isa<Float32Type, Float16Type, BFloat16Type>(numbers.getElementType())) {
     fail("expected numbers of f32, f16 or bf16, got " + toText(numbers.getElementType()));

@@ -101,7 +101,7 @@ void FunctionPager::append(CacheGroup &group) {
     Location loc = tensor.full.getLoc();
     Value own = tensor.rows;
     if (tensor.quantize)
-      own = emitNumbers(b, *plan.function->elements, tensor, &*b.getInsertionPoint());
+      own = emitNumbers(b, *plan.function->elements, tensor);
     rows.push_back(toRows(b, loc, own, CacheTensors::getRowDims(*cache, tensor)));
     names.push_back(b.getStringAttr(group.getComponent(*cache)));
     if (!areReady)
