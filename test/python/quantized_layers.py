@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 HEADS, GROUP, WIDTH = 2, 2, 64
+QUANT_SCALES = {"k": 0.01, "v": 0.02}
 
 IDENTITY = "affine_map<(b, h, t, w) -> (b, h, t, w)>"
 ROW = "affine_map<(b, h, t, w) -> (b, h, t, 0)>"
@@ -56,10 +57,12 @@ def reduced(result, source, combiner, start, body, groups=1):
 
 @dataclasses.dataclass(frozen=True)
 class Int8Token:
-    """Codes of 8 bits, a scale for each token and head, cached beside them."""
+    """Codes of 8 bits, a scale for each token and head, cached beside them.
 
-    component = f"{HEADS}x{WIDTH}xi8 scale<f32, token>"
-    bits = 8 + 32 / WIDTH
+    `arrays` are those of the component that the cache ends as, by their suffixes.
+    """
+
+    arrays = {"": "i8", ".scale": "f32"}
 
     def parts(self, x):
         return {x: shaped(WIDTH, "i8"), f"{x}_scale": shaped(1, "f32")}
@@ -104,8 +107,6 @@ class Int8Token:
 class FakeInt8(Int8Token):
     """The same codes, but as numbers again before they are cached."""
 
-    bits = 32
-
     def parts(self, x):
         return {x: NUMBERS}
 
@@ -126,8 +127,7 @@ class FakeInt8(Int8Token):
 class Float8Tensor:
     """f8E4M3FN by one scale, which is an argument."""
 
-    component = f"{HEADS}x{WIDTH}xf8E4M3FN scale<f32, tensor, static>"
-    bits = 8
+    arrays = {"": "f8E4M3FN", ".scale": "f32"}
 
     def parts(self, x):
         return {x: shaped(WIDTH, "f8E4M3FN")}
@@ -162,8 +162,7 @@ class Float8Tensor:
 class Int4Group:
     """Codes of 4 bits in i8, a scale and a zero point for each 32 elements."""
 
-    component = f"{HEADS}x{WIDTH}xi4 scale<f32, group = 32, zero_point>"
-    bits = 8 + 64 / 32
+    arrays = {"": "i4x2", ".scale": "f32", ".zero": "f32"}
 
     def parts(self, x):
         groups = shaped(WIDTH // 32, "f32")
@@ -224,6 +223,36 @@ class Int4Group:
         zero = low + f32(8) * s
         codes = np.clip(np.rint((rows - zero) / np.where(s == 0, f32(1), s)), -8, 7)
         return (codes.astype(f32) * s + zero).reshape(x.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantCasts:
+    """Upstream's quant dialect: integers of a uniform type are cached."""
+
+    arrays = {"": "i8"}
+
+    def parts(self, x):
+        return {x: shaped(WIDTH, "i8")}
+
+    def arguments(self):
+        return ""
+
+    def kind(self, x):
+        return shaped(WIDTH, f"!quant.uniform<i8<-127:127>:f32, {QUANT_SCALES[x]}>")
+
+    def quantize(self, x):
+        return f"""
+  %{x}_q = quant.qcast %{x} : {NUMBERS} to {self.kind(x)}
+  %{x}_new = quant.scast %{x}_q : {self.kind(x)} to {shaped(WIDTH, 'i8')}"""
+
+    def dequantize(self, x):
+        return f"""
+  %{x}_full_q = quant.scast %{x}_full : {shaped(WIDTH, 'i8')} to {self.kind(x)}
+  %{x}_all = quant.dcast %{x}_full_q : {self.kind(x)} to {NUMBERS}"""
+
+    def numbers(self, x, scale):
+        codes = np.clip(np.rint(x / np.float32(scale)), -127, 127)
+        return codes.astype(np.float32) * np.float32(scale)
 
 
 def layer(scheme):

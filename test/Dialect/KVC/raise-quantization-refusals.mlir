@@ -330,3 +330,31 @@ func.func @no_scale(%x: tensor<4x64xf32>) -> tensor<4x64xi8> {
   %codes = arith.fptosi %r : tensor<4x64xf32> to tensor<4x64xi8>
   return %codes : tensor<4x64xi8>
 }
+
+// -----
+
+// Upstream's quantisation from -128 on, with a zero point, along the width, or of a tensor that stays quantised.
+// CHECK: [Missed] RaisedQuantization {{.*}}"not raised to codes: codes are clamped from -128 to 127, and not from -127 to 127"
+// CHECK: [Missed] RaisedQuantization {{.*}}"not raised to codes: it has a zero point"
+// CHECK: [Missed] RaisedQuantization {{.*}}"not raised to codes: scales vary along the width"
+// CHECK: [Missed] RaisedQuantization {{.*}}"not raised to codes: expected 'quant.scast' before 'func.return' uses its codes"
+// CHECK: [Missed] RaisedQuantization {{.*}}"not raised to codes: expected 'quant.scast' of a tensor of integers before it"
+// RECIPROCAL-LABEL: func.func @quant_casts(
+// RECIPROCAL-NOT:     kvc.quantize
+// APPROXIMATE-LABEL: func.func @quant_casts(
+// APPROXIMATE:         kvc.quantize
+!low = !quant.uniform<i8:f32, 0.05>
+!zero = !quant.uniform<i8<-127:127>:f32, 0.05:3>
+!width = !quant.uniform<i8<-127:127>:f32:1, {0.5, 0.25}>
+func.func @quant_casts(%x: tensor<4x64xf32>, %y: tensor<4x2xf32>, %z: tensor<4x64x!zero>)
+    -> (tensor<4x64xi8>, tensor<4x64xi8>, tensor<4x2xi8>, tensor<4x64x!low>, tensor<4x64xf32>) {
+  %0 = quant.qcast %x : tensor<4x64xf32> to tensor<4x64x!low>
+  %1 = quant.scast %0 : tensor<4x64x!low> to tensor<4x64xi8>
+  %2 = quant.qcast %x : tensor<4x64xf32> to tensor<4x64x!zero>
+  %3 = quant.scast %2 : tensor<4x64x!zero> to tensor<4x64xi8>
+  %4 = quant.qcast %y : tensor<4x2xf32> to tensor<4x2x!width>
+  %5 = quant.scast %4 : tensor<4x2x!width> to tensor<4x2xi8>
+  %6 = quant.qcast %x : tensor<4x64xf32> to tensor<4x64x!low>
+  %7 = quant.dcast %z : tensor<4x64x!zero> to tensor<4x64xf32>
+  return %1, %3, %5, %6, %7 : tensor<4x64xi8>, tensor<4x64xi8>, tensor<4x2xi8>, tensor<4x64x!low>, tensor<4x64xf32>
+}

@@ -219,3 +219,24 @@ func.func @negative_conversion(%x: tensor<4x64xf32>) -> tensor<4x64xi8> {
   %c = arith.fptosi %x : tensor<4x64xf32> to tensor<4x64xi8>
   return %c : tensor<4x64xi8>
 }
+
+// -----
+
+// Upstream's quantisation, whose roundings are open.
+// CHECK-LABEL: func.func @quant_casts(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x64xf32>, %[[C:.*]]: tensor<4x64xi8>)
+// CHECK-DAG:     %[[SCALES:.*]] = arith.constant dense<{{.*}}> : tensor<4x1xf32>
+// CHECK-DAG:     %[[CODES:.*]] = kvc.quantize %[[X]] to i8 scale<f32, tensor, static = 5.000000e-02> : (tensor<4x64xf32>) -> tensor<4x64xi8>
+// CHECK-DAG:     %[[Y:.*]] = kvc.dequantize %[[CODES]] from i8 scale<f32, tensor, static = 5.000000e-02>
+// CHECK-DAG:     %[[Z:.*]] = kvc.dequantize %[[C]] by(%[[SCALES]]) from i8 scale<f32, head, static> : (tensor<4x64xi8>, tensor<4x1xf32>) -> tensor<4x64xf32>
+// CHECK:         return %[[CODES]], %[[Y]], %[[Z]]
+!tensor = !quant.uniform<i8<-127:127>:f32, 0.05>
+!heads = !quant.uniform<i8<-127:127>:f32:0, {0.1, 0.2, 0.3, 0.4}>
+func.func @quant_casts(%x: tensor<4x64xf32>, %c: tensor<4x64xi8>) -> (tensor<4x64xi8>, tensor<4x64xf32>, tensor<4x64xf32>) {
+  %q = quant.qcast %x : tensor<4x64xf32> to tensor<4x64x!tensor>
+  %codes = quant.scast %q : tensor<4x64x!tensor> to tensor<4x64xi8>
+  %y = quant.dcast %q : tensor<4x64x!tensor> to tensor<4x64xf32>
+  %s = quant.scast %c : tensor<4x64xi8> to tensor<4x64x!heads>
+  %z = quant.dcast %s : tensor<4x64x!heads> to tensor<4x64xf32>
+  return %codes, %y, %z : tensor<4x64xi8>, tensor<4x64xf32>, tensor<4x64xf32>
+}

@@ -73,6 +73,10 @@ mlir::Value buildDequantize(mlir::OpBuilder &b, Elements &elements,
                             llvm::ArrayRef<mlir::AffineExpr> dims, mlir::Type elementType,
                             mlir::Operation *user, RaiseFailure &why);
 
+/// Replaces quant.qcast and quant.dcast of a function, and says of those that stay why.
+void raiseQuantCasts(mlir::func::FuncOp function, QuantizationTolerance tolerance,
+                     llvm::function_ref<void(mlir::Location, const llvm::Twine &)> missed);
+
 } // namespace kvc
 
 #endif // KVC_LIB_DIALECT_KVC_TRANSFORMS_QUANTIZATIONELEMENTS_H

@@ -39,7 +39,7 @@ private:
 };
 } // namespace
 
-/// The tensor that an operation computes, neither only moved nor read from elsewhere.
+/// An element of a tensor, over a dimension for each of its own.
 static Element getElement(Elements &elements, Value tensor, SmallVector<Expr> &dims) {
   dims.clear();
   for (Expr size : elements.getSizes(tensor))
@@ -113,6 +113,9 @@ void RaiseQuantizationPass::runOnOperation() {
   tolerance = {allowReciprocal || approximate, approximate};
   unused.clear();
   missed.clear();
+  raiseQuantCasts(function, tolerance, [&](Location loc, const Twine &reason) {
+    missed.emplace_back(reason.str(), loc);
+  });
   Elements elements(function, /*showsRounding=*/true);
   SmallVector<Operation *> ops =
       llvm::to_vector(llvm::make_pointer_range(function.getBody().front().getOperations()));
