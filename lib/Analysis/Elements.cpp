@@ -38,7 +38,8 @@ std::optional<double> ElementNode::getNumber() const {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-Elements::Elements(func::FuncOp function) : space(function.getContext()) {
+Elements::Elements(func::FuncOp function, bool showsRounding)
+    : space(function.getContext()), showsRounding(showsRounding) {
   if (function.isExternal())
     return;
   findPast(function);
@@ -276,6 +277,10 @@ Expr Elements::computeSize(Value tensor, int64_t dim) {
         return getSize(operand, dim);
   if (auto rope = dyn_cast_or_null<DenseRopeOp>(op))
     return getSize(rope.getInput(), dim);
+  if (auto quantize = dyn_cast_or_null<QuantizeOp>(op))
+    return getSize(quantize.getInput(), dim);
+  if (auto dequantize = dyn_cast_or_null<DequantizeOp>(op))
+    return getSize(dequantize.getCodes(), dim);
   return addSymbol(tensor, dim);
 }
 
@@ -549,7 +554,7 @@ Element Elements::apply(StringRef name, ArrayRef<Element> operands, Attribute pr
   auto isKind = [&](ElementKind kind) {
     return llvm::all_of(operands, [&](Element operand) { return operand->kind == kind; });
   };
-  if (name == "arith.extf" || name == "arith.truncf")
+  if (name == "arith.extf" || (name == "arith.truncf" && !predicate))
     return operands[0];
   bool isSigned = name == "arith.extsi" || name == "arith.trunci" || name == "arith.index_cast";
   bool isUnsigned = name == "arith.extui" || name == "arith.index_castui";

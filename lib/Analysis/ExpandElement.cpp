@@ -51,6 +51,7 @@ private:
   /// The value of a scalar in a body, whose arguments and loops are known.
   Element evaluate(Value value);
   Element evaluateOnce(Value value);
+  Element apply(Operation *op, ArrayRef<Element> operands);
 
   Expr toExpr(OpFoldResult value) { return elements.getInteger(value); }
   Element select(Element condition, Element then, Element otherwise) {
@@ -234,6 +235,34 @@ Element Expander::evaluate(Value value) {
   return result;
 }
 
+/// Operations whose results need no more bits than their operands.
+static bool isExact(Operation *op) {
+  if (auto fromInteger = dyn_cast<arith::SIToFPOp>(op))
+    return getElementTypeOrSelf(fromInteger.getIn().getType()).getIntOrFloatBitWidth() <= 8;
+  static constexpr StringLiteral kExact[] = {
+      "arith.extf",     "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf",
+      "arith.negf",     "arith.select",   "math.absf",     "math.ceil",      "math.floor",
+      "math.roundeven", "math.round",     "math.trunc"};
+  return llvm::is_contained(kExact, op->getName().getStringRef());
+}
+
+/// The operation on its operands, and what it rounds to if that is to show.
+Element Expander::apply(Operation *op, ArrayRef<Element> operands) {
+  StringRef name = op->getName().getStringRef();
+  if (!elements.showsRounding)
+    return elements.apply(name, operands, op->getAttr("predicate"));
+  Type type = getElementTypeOrSelf(op->getResult(0).getType());
+  auto round = [&](StringRef conversion, ArrayRef<Element> of) {
+    return elements.makeApply(conversion, of, TypeAttr::get(type));
+  };
+  if (isa<arith::TruncFOp, arith::FPToSIOp, arith::FPToUIOp>(op) ||
+      (isa<arith::TruncIOp>(op) && type.getIntOrFloatBitWidth() < 32))
+    return round(name, operands);
+  Element result = elements.apply(name, operands, op->getAttr("predicate"));
+  bool isRounded = isa<FloatType>(type) && !type.isF32() && !isExact(op);
+  return isRounded ? round("arith.truncf", result) : result;
+}
+
 Element Expander::evaluateOnce(Value value) {
   Operation *op = value.getDefiningOp();
   TypedAttr constant;
@@ -273,10 +302,10 @@ Element Expander::evaluateOnce(Value value) {
           operand = resolved;
       }
     // Of few bits, it may be another number.
-    if (isa<arith::TruncIOp>(op) && value.getType().getIntOrFloatBitWidth() < 32)
+    if (isa<arith::TruncIOp>(op) && value.getType().getIntOrFloatBitWidth() < 32 &&
+        !elements.showsRounding)
       return elements.make({ElementKind::Unknown});
-    Attribute predicate = op->getAttr("predicate");
-    return elements.apply(op->getName().getStringRef(), operands, predicate);
+    return apply(op, operands);
   }
   // Computed in a body, it may depend on the loops.
   if (!isa_and_nonnull<func::FuncOp>(value.getParentRegion()->getParentOp()) && !constant)
@@ -301,9 +330,10 @@ Element Expander::expandElementwise(Operation *op) {
                            : evaluate(operand));
   }
   if (auto trunc = dyn_cast<arith::TruncIOp>(op);
-      trunc && getElementTypeOrSelf(trunc.getType()).getIntOrFloatBitWidth() < 32)
+      trunc && getElementTypeOrSelf(trunc.getType()).getIntOrFloatBitWidth() < 32 &&
+      !elements.showsRounding)
     return nullptr;
-  return elements.apply(op->getName().getStringRef(), operands, op->getAttr("predicate"));
+  return apply(op, operands);
 }
 
 Element Expander::expandGenerate(tensor::GenerateOp op) {

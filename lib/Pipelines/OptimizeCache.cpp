@@ -13,10 +13,15 @@
 using namespace mlir;
 using namespace kvc;
 
-/// After it attention is kvc.dense_attention, and rotary embeddings are kvc.dense_rope. What is
-/// computed twice would be two things.
-static void addRaising(OpPassManager &pm) {
+/// After it attention is kvc.dense_attention, rotary embeddings are kvc.dense_rope, and codes are
+/// made and read by kvc.quantize and kvc.dequantize. What is computed twice would be two things.
+/// Codes come first: to the others, roundings are nothing.
+static void addRaising(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
+  RaiseQuantizationPassOptions quantization;
+  quantization.allowReciprocal = options.allowReciprocal;
+  quantization.approximate = options.approximate;
   pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createRaiseQuantizationPass(quantization));
   pm.addNestedPass<func::FuncOp>(createRaiseRopePass());
   pm.addNestedPass<func::FuncOp>(createRaiseAttentionPass());
 }
@@ -32,6 +37,7 @@ static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &op
   absorb.paged = options.page > 0;
   absorb.maxWork = options.maxWork;
   pm.addPass(createSinkThroughCachePass(sink));
+  pm.addPass(createFuseCacheQuantizationPass());
   pm.addNestedPass<func::FuncOp>(createEliminateGQABroadcastPass());
   pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass(absorb));
 }
@@ -51,11 +57,12 @@ static void addCleaning(OpPassManager &pm) {
 
 void kvc::buildOptimizeCachePipeline(OpPassManager &pm,
                                      const OptimizeCachePipelineOptions &options) {
-  addRaising(pm);
+  addRaising(pm, options);
   addSinking(pm, options);
   addCleaning(pm);
   if (options.page > 0)
     addPaging(pm, options);
+  pm.addNestedPass<func::FuncOp>(createHoistScalesPass());
   // Slices fold only once their sizes are the same values.
   addCleaning(pm);
 }

@@ -39,7 +39,8 @@ enum class ElementKind {
   Unknown ///< Something that may depend on everything, and equals itself only.
 };
 
-/// One node. Conversions between floating-point types do not show: rounding is left out.
+/// One node. Conversions between floating-point types do not show: rounding is left out,
+/// unless it is asked for.
 struct ElementNode {
   ElementKind kind;
   mlir::Value tensor = {};
@@ -47,7 +48,7 @@ struct ElementNode {
   mlir::AffineExpr index = {};
   double number = 0;
   llvm::StringRef name = {};
-  mlir::Attribute predicate = {}; ///< Of a comparison.
+  mlir::Attribute predicate = {}; ///< Of a comparison; the type of a conversion that shows.
   llvm::SmallVector<Element, 3> operands = {};
   llvm::SmallVector<mlir::AffineExpr> dims = {};
   int64_t size = 1; ///< Nodes of the tree.
@@ -62,7 +63,9 @@ class Elements {
 public:
   using Expr = mlir::AffineExpr;
 
-  explicit Elements(mlir::func::FuncOp function);
+  /// With `showsRounding`, what is rounded to another type than f32 is an 'arith.truncf' to it,
+  /// and conversions to integers of few bits show too.
+  explicit Elements(mlir::func::FuncOp function, bool showsRounding = false);
 
   /// The size of a dimension, in symbols.
   Expr getSize(mlir::Value tensor, int64_t dim);
@@ -127,6 +130,7 @@ private:
   void learnSizes(DenseAttentionOp attention);
 
   IndexSpace space;
+  bool showsRounding;
   std::deque<ElementNode> nodes; ///< Which stay where they are.
   unsigned numExpanded = 0;
   unsigned depth = 0; ///< Of sizes and scalars that are looked at because of one another.

@@ -49,6 +49,14 @@ struct OptimizeCachePipelineOptions
                                  llvm::cl::desc("products of constant weights around it: "
                                                 "none, auto or all"),
                                  llvm::cl::init("auto")};
+  Option<bool> allowReciprocal{*this, "allow-reciprocal",
+                               llvm::cl::desc("quantisation: take products with a reciprocal "
+                                              "for quotients"),
+                               llvm::cl::init(false)};
+  Option<bool> approximate{*this, "approximate",
+                           llvm::cl::desc("quantisation: take what differs in rounding and "
+                                          "guards too"),
+                           llvm::cl::init(false)};
 };
 
 struct DefinitionPipelineOptions : mlir::PassPipelineOptions<DefinitionPipelineOptions> {

@@ -107,13 +107,110 @@ void CacheTensors::learnDims(Cache &cache, ArrayRef<CacheAxes> dims, Location lo
     cache.fail(loc, "two attentions take its dimensions for different ones");
 }
 
+namespace {
+using TensorMap = DenseMap<Value, Cache *>;
+
+/// Learns how a cache of codes is read: which caches hold the scales of its tokens.
+class CodeReader {
+public:
+  CodeReader(Elements &elements, const TensorMap &tensors, const ReadElement &read,
+             Element numbers, DequantizeOp op)
+      : elements(elements), space(elements.getSpace()), tensors(tensors), read(read),
+        numbers(numbers), op(op) {}
+
+  /// The codes, or why they are none that can be paged.
+  std::optional<CacheCodes> learn(std::string &reason);
+  /// What the dimensions of the caches of scales and zero points are.
+  SmallVector<std::pair<Cache *, SmallVector<CacheAxes>>> parts;
+
+private:
+  bool checkStatic(ArrayRef<Expr> indices);
+
+  Elements &elements;
+  IndexSpace &space;
+  const TensorMap &tensors;
+  const ReadElement &read;
+  Element numbers;
+  DequantizeOp op;
+};
+} // namespace
+
+/// Whether scales vary along heads at most.
+bool CodeReader::checkStatic(ArrayRef<Expr> indices) {
+  for (Expr index : indices.drop_back())
+    for (const auto &[dim, expr] : read.dims)
+      if (dim != Dim::KvHead && dim != Dim::Group && space.contains(index, expr))
+        return false;
+  return true;
+}
+
+std::optional<CacheCodes> CodeReader::learn(std::string &reason) {
+  auto fail = [&](StringRef why) {
+    reason = why.str();
+    return std::nullopt;
+  };
+  ScaleAttr scale = op.getScaleAttr();
+  CacheCodes codes{op.getElement(), scale};
+  // The width of scales is that of the groups.
+  ReadElement ofScales = read;
+  llvm::erase_if(ofScales.dims, [](const auto &dim) { return dim.first == Dim::Width; });
+  Expr group = space.constant(0);
+  for (Value scales : op.getScales().take_front(1)) {
+    Expr count = elements.getSize(scales, numbers->indices.size() - 1);
+    if (count == space.constant(1))
+      continue;
+    group = space.addDim(count);
+    ofScales.dims.emplace_back(Dim::Width, group);
+  }
+  // Rows are rows of codes: the last dimension of these is the width.
+  bool hasWidth = llvm::any_of(read.dims, [&](const auto &dim) {
+    return dim.first == Dim::Width && numbers->indices.back() == dim.second;
+  });
+  if (!hasWidth)
+    return fail("attention takes the dimension that its scales are along for another");
+  for (Value scales : op.getScales()) {
+    SmallVector<Expr> indices;
+    for (auto [position, index] : llvm::enumerate(numbers->indices)) {
+      bool isShared = elements.getSize(scales, position) == space.constant(1);
+      bool isLast = position + 1 == numbers->indices.size();
+      indices.push_back(isLast ? group : isShared ? space.constant(0) : index);
+    }
+    if (scale.getIsStatic()) {
+      if (!checkStatic(indices))
+        return fail("its static scales vary along other dimensions than heads");
+      continue;
+    }
+    Element leaf = elements.followMoves(elements.load(scales, indices), [&](Value tensor) {
+      return tensors.contains(tensor);
+    });
+    Cache *part = leaf->kind == ElementKind::Load ? tensors.lookup(leaf->tensor) : nullptr;
+    if (!part)
+      return fail("its scales or zero points are not cached");
+    SmallVector<CacheAxes> dims;
+    size_t numAxes = 0;
+    for (auto [position, index] : llvm::enumerate(leaf->indices)) {
+      std::optional<CacheAxes> axes =
+          cutIndex(index, elements.getSize(leaf->tensor, position), ofScales, space);
+      if (!axes)
+        return fail("its scales are read in another way than token by token");
+      numAxes += axes->size();
+      dims.push_back(*axes);
+    }
+    if (numAxes != ofScales.dims.size())
+      return fail("tokens or heads share its scales");
+    codes.parts.push_back(part->name);
+    parts.emplace_back(part, dims);
+  }
+  return codes;
+}
+
 /// The cache that an operand of attention is, by going back to it; null if it is none.
 StringAttr CacheTensors::traceRead(CacheFunction &function, Value operand, AffineMap map,
                                    Location loc) {
   Elements &elements = *function.elements;
   IndexSpace &space = elements.getSpace();
   // Where there is no past, the new tokens are all there are.
-  DenseMap<Value, Cache *> tensors;
+  TensorMap tensors;
   for (auto &[name, cache] : caches) {
     const CacheTensor *tensor = cache.find(function.function);
     if (!tensor || !tensor->full)
@@ -125,10 +222,17 @@ StringAttr CacheTensors::traceRead(CacheFunction &function, Value operand, Affin
       tensors.try_emplace(tensor->rows, &cache);
   }
   ReadElement read(elements, operand, map);
-  Element element = elements.followMoves(
-      read.element, [&](Value tensor) { return tensors.contains(tensor); });
+  auto isTensor = [&](Value tensor) { return tensors.contains(tensor); };
+  Element element = elements.followMoves(read.element, isTensor), numbers = element;
   if (element->kind != ElementKind::Load)
     return {};
+  auto dequantize = element->tensor.getDefiningOp<DequantizeOp>();
+  if (dequantize) {
+    element = elements.followMoves(elements.load(dequantize.getCodes(), element->indices),
+                                   isTensor);
+    if (element->kind != ElementKind::Load)
+      return {};
+  }
   Cache *cache = tensors.lookup(element->tensor);
   if (!cache)
     return {};
@@ -148,6 +252,29 @@ StringAttr CacheTensors::traceRead(CacheFunction &function, Value operand, Affin
     cache->fail(loc, "attention reads it in another way than token by token");
   else
     learnDims(*cache, dims, loc);
+  if (!dequantize)
+    return cache->name;
+  std::string reason;
+  CodeReader reader(elements, tensors, read, numbers, dequantize);
+  std::optional<CacheCodes> codes = reader.learn(reason);
+  if (codes && cache->codes && !(*codes == *cache->codes)) {
+    codes.reset();
+    reason = "two attentions take its codes for different ones";
+  }
+  for (auto &[part, partDims] : reader.parts)
+    if (codes && part->partOf && part->partOf != cache->name) {
+      codes.reset();
+      reason = "its scales are those of cache '" + part->partOf.str() + "' too";
+    }
+  if (!codes) {
+    cache->fail(loc, reason);
+    return cache->name;
+  }
+  for (auto &[part, partDims] : reader.parts) {
+    part->partOf = cache->name;
+    learnDims(*part, partDims, loc);
+  }
+  cache->codes = codes;
   return cache->name;
 }
 

@@ -373,8 +373,17 @@ CacheTensors::CacheTensors(ModuleOp module) {
     completeReads(function);
   for (auto &[name, cache] : caches) {
     checkTypes(cache);
+    checkCodes(cache);
     cache.writtenBytes = kvc::getWrittenBytes(module, name.getValue());
   }
+}
+
+SmallVector<Cache *> CacheTensors::getParts(const Cache &cache) {
+  SmallVector<Cache *> parts;
+  if (cache.codes)
+    for (StringAttr name : cache.codes->parts)
+      parts.push_back(&caches.find(name)->second);
+  return parts;
 }
 
 SmallVector<CacheAxes> CacheTensors::getRowDims(const Cache &cache, const CacheTensor &tensor) {

@@ -22,6 +22,20 @@
 
 namespace kvc {
 
+/// What the elements of a cache stand for, if they are codes.
+struct CacheCodes {
+  mlir::Type element;
+  ScaleAttr scale; ///< Null if they have none.
+  /// The caches of scales and zero points, if those are computed.
+  llvm::SmallVector<mlir::StringAttr, 2> parts = {};
+  /// Those that are not: places among the arguments of a function that are no caches.
+  llvm::SmallVector<unsigned, 2> arguments = {};
+
+  bool operator==(const CacheCodes &other) const {
+    return element == other.element && scale == other.scale && parts == other.parts;
+  }
+};
+
 /// One cache in one function.
 struct CacheTensor {
   mlir::func::FuncOp function;
@@ -31,6 +45,7 @@ struct CacheTensor {
   mlir::Value rows = {};                    ///< The new tokens.
   llvm::SmallVector<unsigned> rowDims = {}; ///< Dimensions of `full` that those of `rows` are.
   std::optional<unsigned> tokenDim = {};    ///< Of `full`, if how it is written tells.
+  QuantizeOp quantize = {};                 ///< Of the new tokens, if they are codes.
 };
 
 /// An attention over caches.
@@ -55,6 +70,8 @@ struct Cache {
   /// What each dimension is made of, as far as attention over it tells.
   llvm::SmallVector<CacheAxes> dims = {};
   std::optional<int64_t> writtenBytes = {}; ///< What the module keeps of it.
+  std::optional<CacheCodes> codes = {};     ///< What attention takes its elements for.
+  mlir::StringAttr partOf = {}; ///< The cache whose scales or zero points it holds.
   /// Why it is none that can be paged; empty if it can.
   std::string failure = {};
   mlir::Location failureLoc = loc;
@@ -86,6 +103,8 @@ public:
   llvm::MapVector<mlir::StringAttr, Cache> caches;
   llvm::SmallVector<CacheFunction> functions;
 
+  /// The caches of a cache's scales and zero points.
+  llvm::SmallVector<Cache *> getParts(const Cache &cache);
   /// The axes of a cache's rows in one function.
   static llvm::SmallVector<CacheAxes> getRowDims(const Cache &cache, const CacheTensor &tensor);
 
@@ -98,8 +117,16 @@ private:
                              mlir::Location loc);
   mlir::StringAttr matchRows(CacheFunction &function, mlir::Value operand, mlir::AffineMap map);
   void learnDims(Cache &cache, llvm::ArrayRef<CacheAxes> dims, mlir::Location loc);
+  void checkCodes(Cache &cache);
+  void checkRowCodes(Cache &cache, CacheTensor &tensor, CacheFunction &function);
   void checkTypes(Cache &cache);
 };
+
+/// What the new rows of codes are codes of, in the shape of the rows.
+mlir::Value emitNumbers(mlir::OpBuilder &b, Elements &elements, const CacheTensor &tensor);
+
+/// The argument of a function that static scales are, or null.
+mlir::BlockArgument findScaleArgument(Elements &elements, mlir::Value scales);
 
 /// The attention that reads what is computed of a tensor, or null.
 DenseAttentionOp findReader(mlir::Value tensor);

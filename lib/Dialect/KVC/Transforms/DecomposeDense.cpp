@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The meaning of kvc.dense_attention and kvc.dense_rope, step by step, for programs
+// The meaning of kvc.dense_attention, kvc.dense_rope, kvc.quantize and kvc.dequantize, step by step, for programs
 // whose caches stay tensors. There is a matrix of scores.
 //===----------------------------------------------------------------------===//
+#include "DecomposeQuantization.h"
 #include "ElementEmitter.h"
 
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
@@ -380,5 +381,9 @@ void DecomposeDensePass::runOnOperation() {
       rewriter.replaceOp(op, AttentionDecomposer(rewriter, attention).decompose());
     else if (auto rope = dyn_cast<DenseRopeOp>(op))
       rewriter.replaceOp(op, decomposeRope(rewriter, rope));
+    else if (auto quantize = dyn_cast<QuantizeOp>(op))
+      rewriter.replaceOp(op, decomposeQuantize(rewriter, quantize));
+    else if (auto dequantize = dyn_cast<DequantizeOp>(op))
+      rewriter.replaceOp(op, decomposeDequantize(rewriter, dequantize));
   });
 }

@@ -24,6 +24,20 @@ Value kvc::convertFloat(OpBuilder &b, Location loc, Value value, Type type) {
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
+bool kvc::areInPlace(Elements &elements, Value tensor, ArrayRef<Expr> indices,
+                     ArrayRef<Expr> dims) {
+  IndexSpace &space = elements.getSpace();
+  if (indices.size() != dims.size())
+    return false;
+  for (auto [position, dim] : llvm::enumerate(dims)) {
+    bool isOne = space.getExtent(dim) == space.constant(1) &&
+                 elements.getSize(tensor, position) == space.constant(1);
+    if (indices[position] != dim && !isOne)
+      return false;
+  }
+  return true;
+}
+
 /// Cuts a tensor where a factor takes a part of a dimension only: a loop of linalg is as long
 /// as the dimension that it runs over alone.
 static std::optional<Element> emitSlice(OpBuilder &b, Location loc, Elements &elements,

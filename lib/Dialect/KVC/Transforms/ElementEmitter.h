@@ -16,6 +16,10 @@ namespace kvc {
 mlir::Value convertFloat(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value,
                          mlir::Type type);
 
+/// Whether indices of a tensor are `dims` in their order, or 0 where there is one element only.
+bool areInPlace(Elements &elements, mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices,
+                llvm::ArrayRef<mlir::AffineExpr> dims);
+
 /// Emits, before `user`, the tensor of `type` with one dimension for each of `dims`, whose
 /// elements are the products of `factors`, which are loads, summed over `sumDims`: in f32, or
 /// in f64 if the elements are f64, and rounded once. One factor and no sum is a copy. Null if a

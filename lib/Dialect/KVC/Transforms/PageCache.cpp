@@ -75,11 +75,14 @@ static Groups makeGroups(CacheTensors &tensors) {
   Groups groups;
   DenseMap<Cache *, CacheGroup *> byLeader;
   for (auto &[name, cache] : tensors.caches) {
+    if (cache.partOf)
+      continue;
     Cache *leader = ties.contains(&cache) ? ties.getLeaderValue(&cache) : &cache;
     CacheGroup *&group = byLeader[leader];
     if (!group)
       group = groups.emplace_back(std::make_unique<CacheGroup>()).get();
     group->members.push_back(&cache);
+    llvm::append_range(group->parts, tensors.getParts(cache));
   }
   return groups;
 }
@@ -111,11 +114,12 @@ static void nameGroups(Groups &groups, MLIRContext *context) {
 
 /// If one cannot be paged, the others are not either.
 static void spreadFailure(CacheGroup &group) {
-  const auto *failed =
-      llvm::find_if(group.members, [](const Cache *cache) { return cache->hasFailed(); });
-  if (failed == group.members.end())
+  SmallVector<Cache *> all = group.members;
+  llvm::append_range(all, group.parts);
+  auto *failed = llvm::find_if(all, [](const Cache *cache) { return cache->hasFailed(); });
+  if (failed == all.end())
     return;
-  for (Cache *cache : group.members)
+  for (Cache *cache : all)
     cache->fail((*failed)->failureLoc,
                 "attention reads it with cache '" + (*failed)->name.getValue() + "'");
 }
@@ -132,8 +136,9 @@ static void makeType(CacheGroup &group, int64_t pageSize, MLIRContext *context) 
   for (Cache *cache : group.members) {
     auto component = ComponentAttr::getChecked(
         emitError, context, StringAttr::get(context, group.getComponent(*cache)),
-        cache->getHeads(), cache->getWidth(), cache->getElementType(), Layout::RowMajor,
-        ScaleAttr());
+        cache->getHeads(), cache->getWidth(),
+        cache->codes ? cache->codes->element : cache->getElementType(), Layout::RowMajor,
+        cache->codes ? cache->codes->scale : ScaleAttr());
     if (!component)
       return cache->fail(cache->loc, refusal);
     components.push_back(component);
@@ -177,7 +182,9 @@ static std::vector<FunctionPlan> makePlans(CacheTensors &tensors, Groups &groups
 static void keepBytes(ModuleOp module, const CacheGroup &group) {
   int64_t bytes = 0;
   SmallVector<StringRef> former;
-  for (const Cache *cache : group.members) {
+  SmallVector<Cache *> all = group.members;
+  llvm::append_range(all, group.parts);
+  for (const Cache *cache : all) {
     bytes += cache->getWrittenBytes().value_or(0);
     former.push_back(cache->name.getValue());
   }
@@ -205,11 +212,23 @@ static void report(const CacheTensors &tensors, const std::vector<FunctionPlan> 
     if (cache.hasFailed())
       remark::missed(cache.failureLoc, options)
           << remark::reason("cache '{0}' not paged: {1}", name.getValue(), cache.failure);
+    else if (cache.partOf)
+      remark::passed(cache.loc, options)
+          << llvm::formatv("cache '{0}' paged as a part of '{1}'", name.getValue(),
+                           cache.partOf.getValue())
+                 .str();
     else
       remark::passed(cache.loc, options)
           << llvm::formatv("cache '{0}' paged: {1} x {2} elements a token", name.getValue(),
                            cache.getHeads(), cache.getWidth())
                  .str();
+    if (!cache.hasFailed() && cache.codes)
+      for (unsigned place : cache.codes->arguments)
+        remark::analysis(cache.loc, options)
+            << llvm::formatv("argument {0}, which is no cache, is static scales or zero points "
+                             "of cache '{1}': the caller writes them to its memory",
+                             place, name.getValue())
+                   .str();
   }
   for (const FunctionPlan &plan : plans)
     for (Operation &op : plan.function->function.getBody().front())

@@ -15,6 +15,7 @@ namespace kvc {
 /// Caches that attention reads together, as components of one.
 struct CacheGroup {
   llvm::SmallVector<Cache *> members;
+  llvm::SmallVector<Cache *> parts; ///< Scales and zero points of the members.
   CacheType type;
   mlir::StringAttr name;
 

@@ -63,6 +63,12 @@ void FunctionPager::addArguments() {
     batch = add(BatchType::get(b.getContext()), {});
 }
 
+/// What is appended: of codes, the numbers that they are made of.
+static Value getRows(const CacheTensor &tensor) {
+  QuantizeOp quantize = tensor.quantize;
+  return quantize ? Value(quantize.getInput()) : tensor.rows;
+}
+
 void FunctionPager::append(CacheGroup &group) {
   // Before the first attention; if that comes before some of the rows, each component
   // where its rows are.
@@ -71,7 +77,7 @@ void FunctionPager::append(CacheGroup &group) {
     if (&getGroup(read->names.front()) == &group && read->op->isBeforeInBlock(reader))
       reader = read->op;
   auto isReady = [&](Cache *cache) {
-    Operation *op = cache->find(function)->rows.getDefiningOp();
+    Operation *op = getRows(*cache->find(function)).getDefiningOp();
     return !op || op->isBeforeInBlock(reader);
   };
   Value cacheArgument = arguments[&group];
@@ -87,13 +93,16 @@ void FunctionPager::append(CacheGroup &group) {
   b.setInsertionPoint(reader);
   for (Cache *cache : group.members) {
     const CacheTensor &tensor = *cache->find(function);
-    Operation *op = tensor.rows.getDefiningOp();
+    Operation *op = getRows(tensor).getDefiningOp();
     if (!areReady && op)
       b.setInsertionPointAfter(op);
     else if (!areReady)
       b.setInsertionPointToStart(&function.getBody().front());
     Location loc = tensor.full.getLoc();
-    rows.push_back(toRows(b, loc, tensor.rows, CacheTensors::getRowDims(*cache, tensor)));
+    Value own = tensor.rows;
+    if (tensor.quantize)
+      own = emitNumbers(b, *plan.function->elements, tensor);
+    rows.push_back(toRows(b, loc, own, CacheTensors::getRowDims(*cache, tensor)));
     names.push_back(b.getStringAttr(group.getComponent(*cache)));
     if (!areReady)
       create(loc);
@@ -187,9 +196,11 @@ void FunctionPager::attend(CacheRead &read) {
   StringAttr value = getComponent(read.names.back());
   auto rowsType = cast<RankedTensorType>(queries.front().getType());
   ComponentAttr component = group.type.getComponent(value.getValue());
+  Type element = isQuantized(component.getElementType())
+                     ? op.getOutput().getType().getElementType()
+                     : component.getElementType();
   Type outputType = RankedTensorType::get(
-      {rowsType.getDimSize(0), rowsType.getDimSize(1), component.getWidth()},
-      component.getElementType());
+      {rowsType.getDimSize(0), rowsType.getDimSize(1), component.getWidth()}, element);
   auto paged = AttentionOp::create(b, loc, outputType, /*lse=*/Type(), arguments[&group], batch,
                                    queries, makeSinks(op), b.getArrayAttr(components), value,
                                    op.getScaleAttr(), op.getScoreAttr(),
@@ -228,19 +239,31 @@ void FunctionPager::rotate(PagedRope &rope) {
 
 void FunctionPager::removeTensors() {
   llvm::BitVector results(function.getNumResults()), gone(function.getNumArguments());
-  for (CacheGroup *group : plan.groups)
-    for (Cache *cache : group->members) {
-      const CacheTensor &tensor = *cache->find(function);
-      results.set(tensor.result);
-      if (tensor.past)
-        gone.set(tensor.past.getArgNumber());
-    }
+  auto remove = [&](const Cache *cache) {
+    const CacheTensor &tensor = *cache->find(function);
+    results.set(tensor.result);
+    if (tensor.past)
+      gone.set(tensor.past.getArgNumber());
+  };
+  SmallVector<BlockArgument> scales;
+  for (CacheGroup *group : plan.groups) {
+    llvm::for_each(group->members, remove);
+    llvm::for_each(group->parts, remove);
+    for (Cache *cache : group->members)
+      if (QuantizeOp quantize = cache->find(function)->quantize)
+        for (Value value : quantize.getStaticScales())
+          scales.push_back(findScaleArgument(*plan.function->elements, value));
+  }
   Operation *terminator = function.getBody().front().getTerminator();
   for (int index : llvm::reverse(llvm::to_vector(results.set_bits())))
     terminator->eraseOperand(index);
   eraseDeadOps(function);
   for (BlockArgument argument : function.getArguments())
     if (argument.use_empty() && function.getArgAttr(argument.getArgNumber(), kPositionsName))
+      gone.set(argument.getArgNumber());
+  // Scales that are the cache's now.
+  for (BlockArgument argument : scales)
+    if (argument.use_empty())
       gone.set(argument.getArgNumber());
   LogicalResult erased = success();
   erased = function.eraseResults(results);

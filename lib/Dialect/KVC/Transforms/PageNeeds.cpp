@@ -360,8 +360,10 @@ void NeedsPlanner::needOperands(Operation *op) {
 void NeedsPlanner::findNeeds() {
   Operation *terminator = function.getBody().front().getTerminator();
   llvm::SmallDenseSet<unsigned> dropped;
-  for (CacheGroup *group : plan.groups)
-    for (Cache *cache : group->members) {
+  for (CacheGroup *group : plan.groups) {
+    SmallVector<Cache *> all = group->members;
+    llvm::append_range(all, group->parts);
+    for (Cache *cache : all) {
       const CacheTensor *tensor = cache->find(function);
       if (!tensor || cache->hasFailed())
         continue;
@@ -371,10 +373,13 @@ void NeedsPlanner::findNeeds() {
         gone[tensor->full] = cache;
       dropped.insert(tensor->result);
     }
+  }
   for (CacheGroup *group : plan.groups)
     for (Cache *cache : group->members)
-      if (const CacheTensor *tensor = cache->find(function); tensor && !cache->hasFailed())
-        need(tensor->rows, terminator);
+      if (const CacheTensor *tensor = cache->find(function); tensor && !cache->hasFailed()) {
+        QuantizeOp quantize = tensor->quantize;
+        need(quantize ? Value(quantize.getInput()) : tensor->rows, terminator);
+      }
   for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
     if (!dropped.contains(index))
       need(operand, terminator);

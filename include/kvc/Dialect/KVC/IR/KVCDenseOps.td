@@ -12,6 +12,7 @@
 #ifndef KVC_DENSE_OPS
 #define KVC_DENSE_OPS
 
+include "kvc/Dialect/KVC/IR/KVCAttributes.td"
 include "kvc/Dialect/KVC/IR/KVCTypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -148,6 +149,87 @@ def KVC_DenseRopeOp : KVC_Op<"dense_rope", [Pure, AllTypesMatch<["input", "outpu
     (`frequencies` `(` $frequencies^ `:` type($frequencies) `)`)? attr-dict
     `:` type($input) `,` type($positions)
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Quantisation
+//===----------------------------------------------------------------------===//
+
+def KVC_CodesTensor : RankedTensorOf<[I8, I<4>, F8E4M3FN, F8E5M2]>;
+def KVC_ScalesTensor : RankedTensorOf<[F32, F16]>;
+
+def KVC_QuantizeOp : KVC_Op<"quantize", [Pure]> {
+  let summary = "numbers of a plain tensor as codes";
+  let description = [{
+    What `kvc.append` stores of rows for a component with storage `element` and `scale`:
+    codes of each number, and the scales and zero points that it computes, all of them as
+    `#kvc.scale` says, or codes without scales if there is no `scale`. The last dimension is
+    the width.
+
+    Scales, and zero points after them, have the dimensions of the input, but for the last,
+    which has an element for each group along the width: one if the scheme is `token`. They
+    are results if they are computed here. Static ones are operands; any other of their
+    dimensions may be 1, which all elements then share. A constant scale is neither.
+
+    Codes of i4 are of type i4, or of i8, a code each. With `biased` they count from 0, as 8
+    is added, and the zero points, of which 8 times the scale is subtracted, are what the
+    code 0 stands for.
+
+    Example:
+
+    ```mlir
+    %codes, %scales = kvc.quantize %k to i8 scale<f32, token>
+        : (tensor<?x8x?x128xbf16>) -> (tensor<?x8x?x128xi8>, tensor<?x8x?x1xf32>)
+    %f8 = kvc.quantize %v by(%s) to f8E4M3FN scale<f32, head, static>
+        : (tensor<?x8x?x128xbf16>, tensor<1x8x1x1xf32>) -> tensor<?x8x?x128xf8E4M3FN>
+    ```
+
+    Constraints:
+    1. `element` and `scale` are what a `#kvc.component` may have together;
+    2. numbers and codes have one shape, of rank 1 or more, whose last dimension is static
+       and at least 1; the codes are of type `element`, or of i8 for i4;
+    3. there is a tensor of scales unless there is no `scale` or a constant, and one of zero
+       points if it has them, among the operands if they are static, else among the results;
+    4. they are of the type that `scale` says, and shaped as above;
+    5. `biased` is for zero points.
+  }];
+  let arguments = (ins RankedTensorOf<[F32, F16, BF16]>:$input,
+                       Variadic<KVC_ScalesTensor>:$staticScales, TypeAttr:$element,
+                       OptionalAttr<KVC_ScaleAttr>:$scale, UnitAttr:$biased);
+  let results = (outs KVC_CodesTensor:$codes, Variadic<KVC_ScalesTensor>:$scales);
+  let assemblyFormat = [{
+    $input (`by` `(` $staticScales^ `)`)? `to` $element (`scale` `` $scale^)?
+    (`biased` $biased^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVC_DequantizeOp : KVC_Op<"dequantize", [Pure]> {
+  let summary = "the numbers that codes of a plain tensor stand for";
+  let description = [{
+    What `kvc.attention` reads of a component with storage `element` and `scale`: for each
+    code c the number `scale * c`, `scale * c + zero`, or c, computed in f32 and rounded once
+    to the type of the result. Codes, scales and zero points are as for `kvc.quantize`, but
+    any dimension of the latter except the last may be 1.
+
+    Example:
+
+    ```mlir
+    %k = kvc.dequantize %codes by(%scales) from i8 scale<f32, token>
+        : (tensor<?x8x?x128xi8>, tensor<?x8x?x1xf32>) -> tensor<?x8x?x128xbf16>
+    ```
+
+    Constraints:
+    1. as for `kvc.quantize`, scales and zero points being operands.
+  }];
+  let arguments = (ins KVC_CodesTensor:$codes, Variadic<KVC_ScalesTensor>:$scales,
+                       TypeAttr:$element, OptionalAttr<KVC_ScaleAttr>:$scale);
+  let results = (outs RankedTensorOf<[F32, F16, BF16]>:$output);
+  let assemblyFormat = [{
+    $codes (`by` `(` $scales^ `)`)? `from` $element (`scale` `` $scale^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // KVC_DENSE_OPS

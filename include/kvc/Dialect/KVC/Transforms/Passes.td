@@ -166,6 +166,108 @@ def RaiseRopePass : Pass<"kvc-raise-rope", "::mlir::func::FuncOp"> {
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def RaiseQuantizationPass : Pass<"kvc-raise-quantization", "::mlir::func::FuncOp"> {
+  let summary = "find numbers that become codes, and codes that become numbers";
+  let description = [{
+    Replaces quantisation, as models and frameworks spell it in tensor, linalg, arith and math,
+    by `kvc.quantize` and `kvc.dequantize`. What counts is what each element is:
+
+    * codes are `x / scale`, rounded to even, clamped and converted to i8, i4, f8E4M3FN or
+      f8E5M2; a scale is the largest |x| of a row, or of a group of 32, 64 or 128 along it,
+      divided by the largest code (127, 7, 448, 57344), or a constant, or read from a tensor
+      that does not depend on the width; codes of i4 may have zero points;
+    * numbers are `scale * code`, or `scale * code + zero`, of codes that are a tensor or
+      computed on the spot (as fake quantisation does);
+    * `quant.qcast` and `quant.dcast` with `quant.scast` between them and tensors of integers,
+      of types whose scales are of the whole tensor or of one dimension and whose zero points
+      are 0.
+
+    For numbers that are finite, the codes and what they stand for are then those of the code
+    as written, to the last bit. So all steps are in f32, and what differs is left alone with a
+    remark that names it: a scale that is multiplied by a reciprocal, or divided by 128;
+    codes that are rounded half away from 0; clamps from -128 on of scales that are not
+    computed; steps in 16 bits. A scale of a row of zeros is 0 afterwards, whatever stood
+    there against a division by it; its codes are 0 in any case.
+
+    `allow-reciprocal` takes `x * (1 / scale)` and `amax * (1 / 127)` for the quotients.
+    `approximate` takes any of these, and the least scale that guards against 0; for the
+    numbers of a row `(x - min) / scale` from 0 to 15 it takes codes with zero points. Then
+    codes may be others than those as written, by one in few places.
+
+    ```mlir
+    // kvc-opt -kvc-raise-quantization
+    %amax = linalg.reduce { arith.maximumf } ins(%abs : ...) ...
+    %scale = linalg.generic ... // %amax / 127
+    %codes = linalg.generic ... // %x / %scale, rounded and converted
+    // becomes
+    %codes, %scale = kvc.quantize %x to i8 scale<f32, token> : ...
+    ```
+  }];
+  let options = [
+    Option<"allowReciprocal", "allow-reciprocal", "bool", "false",
+           "take products with a reciprocal for quotients">,
+    Option<"approximate", "approximate", "bool", "false",
+           "take what differs in rounding and guards too">
+  ];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def FuseCacheQuantizationPass
+    : Pass<"kvc-fuse-cache-quantization", "::mlir::ModuleOp"> {
+  let summary = "cache codes rather than the numbers that they stand for";
+  let description = [{
+    Rows of a cache that are `kvc.dequantize` of `kvc.quantize` in all functions of a module are
+    numbers that few codes stand for. As `read(append(f(x))) = f(read(append(x)))` for a
+    function f of one token, the cache then holds codes, with scales and zero points as caches
+    of their own (`k.scale`, `k.zero`), and what is read is dequantised after the read. Paging
+    makes one component of them, with storage and scales, so that no dequantised row exists.
+
+    A cache of which one function makes rows in another way stays as it is, with a remark.
+
+    ```mlir
+    // kvc-opt -kvc-fuse-cache-quantization
+    %codes, %scales = kvc.quantize %x to i8 scale<f32, token> : ...
+    %row = kvc.dequantize %codes by(%scales) from i8 scale<f32, token> : ...
+    %k = tensor.concat dim(2) %past, %row : (tensor<?x8x?x128xf16>, tensor<?x8x1x128xf16>) ...
+    // becomes
+    %c = tensor.concat dim(2) %past, %codes : (tensor<?x8x?x128xi8>, tensor<?x8x1x128xi8>) ...
+    %s = tensor.concat dim(2) %past_scales, %scales : ...
+    %k = kvc.dequantize %c by(%s) from i8 scale<f32, token> : ...
+    ```
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def HoistScalesPass : Pass<"kvc-hoist-scales", "::mlir::func::FuncOp"> {
+  let summary = "multiply by scales outside the innermost loop of attention";
+  let description = [{
+    A scale that does not vary along the width is a factor of whole rows: of keys, it leaves
+    the product with the query, and of values the sum over keys if all tokens have it.
+
+    On `kvc.dense_attention` of `kvc.dequantize`, static scales per tensor or head become
+    factors of the query, or of the attention's scale if they are constant, and of the
+    result; the attention is then over the codes as numbers. Scales per token stay, as no
+    operand of attention is multiplied by a score's column, and a remark says so.
+
+    On `kvc.attention` nothing changes: kernels apply scales where they vary. For both, an
+    analysis remark counts the multiplications by scales that are left for each element of
+    key and value: 0 for scales per tensor, head or token; for groups, one for each, as a
+    fraction.
+
+    ```mlir
+    // kvc-opt -kvc-hoist-scales
+    %k = kvc.dequantize %codes from i8 scale<f32, tensor, static = 0.05> : ...
+    %o = kvc.dense_attention terms(%q * %k) ... {scale = 0.125 : f32}
+    // becomes
+    %k = kvc.dequantize %codes from i8 scale<f32, tensor, static = 1.0> : ...
+    %o = kvc.dense_attention terms(%q * %k) ... {scale = 0.00625 : f32}
+    ```
+  }];
+  let dependentDialects = ["::kvc::KVCDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SinkThroughCachePass : Pass<"kvc-sink-through-cache", "::mlir::ModuleOp"> {
   let summary = "cache what takes the fewest bytes";
   let description = [{
