@@ -11,6 +11,7 @@ from typing import Union
 import ml_dtypes
 import numpy as np
 
+import kvc
 import kvc.dtypes
 import reference
 
@@ -290,6 +291,40 @@ class Data:
         return reference.attention(
             terms, held[value], query_lens, scale=case.scale, causal=True, softcap=case.softcap
         )
+
+
+def make_cache(function, data, pages=None, device=None):
+    """Returns a pool, and a view of it full of NaN with the static scales of `data`."""
+    size = function.cache_type.page_size
+    pages = pages or sum(-(-n // size) for n in data.kv_lens) + 3
+    pool = kvc.Pool(function.cache_type, pages, debug_fill=True, page_order_seed=5, device=device)
+    view = pool.view()
+    data.set_static(view)
+    return pool, view
+
+
+def append(function, data, sequences, view, begin, end, **others):
+    """Appends tokens begin[i] .. end[i] of each sequence; returns the function's results."""
+    for sequence, first, last in zip(sequences, begin, end):
+        sequence.append(last - first)
+    counts = [last - first for first, last in zip(begin, end)]
+    batch = kvc.Batch.from_sequences(sequences, counts)
+    ranges = [slice(first, last) for first, last in zip(begin, end)]
+    take = lambda arrays: np.concatenate([a[r] for a, r in zip(arrays, ranges)])
+    queries = [take(arrays) for arrays in data.queries]
+    rows = [take(data.rows[name]) for name in data.case.names]
+    return function(*queries, *rows, view, batch, **others)
+
+
+def fill(function, data, query_lens, stream=None):
+    """Appends all tokens, the last in a call of their own; returns its results and the cache."""
+    pool, view = make_cache(function, data, device=stream and stream.device)
+    sequences = [pool.sequence() for _ in data.kv_lens]
+    old = [n - q for n, q in zip(data.kv_lens, query_lens)]
+    if any(old):
+        append(function, data, sequences, view, [0] * len(old), old, stream=stream)
+    results = append(function, data, sequences, view, old, data.kv_lens, stream=stream)
+    return results, sequences, view
 
 
 def pairwise(axes, is_valid=lambda row: True, seed=0):

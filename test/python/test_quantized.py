@@ -7,7 +7,8 @@ import pytest
 
 import kvc
 import reference
-from quantized import LARGEST, Case, Data, Stored, encode, pairwise, quantize, unpack
+from quantized import (LARGEST, Case, Data, Stored, append, encode, fill, make_cache, pairwise,
+                       quantize, unpack)  # fmt: skip
 from targets import CPUS, DEFINITIONS, FULL, sample
 
 # --- Cases ------------------------------------------------------------------------
@@ -68,40 +69,6 @@ LENGTHS = {"decode": ([1, 17, 100, 65], [1, 1, 1, 1]), "prefill": ([5, 64, 33], 
 
 def compiled(text, target):
     return kvc.Compiler().compile(text, **target.compile_options())["attend"]
-
-
-def make_cache(function, data, pages=None):
-    """Returns a view full of NaN with the static scales of `data`, and its pool."""
-    size = function.cache_type.page_size
-    pages = pages or sum(-(-n // size) for n in data.kv_lens) + 3
-    pool = kvc.Pool(function.cache_type, pages, debug_fill=True, page_order_seed=5)
-    view = pool.view()
-    data.set_static(view)
-    return pool, view
-
-
-def append(function, data, sequences, view, begin, end, **others):
-    """Appends tokens begin[i] .. end[i] of each sequence; returns the function's results."""
-    for sequence, first, last in zip(sequences, begin, end):
-        sequence.append(last - first)
-    counts = [last - first for first, last in zip(begin, end)]
-    batch = kvc.Batch.from_sequences(sequences, counts)
-    ranges = [slice(first, last) for first, last in zip(begin, end)]
-    take = lambda arrays: np.concatenate([a[r] for a, r in zip(arrays, ranges)])
-    queries = [take(arrays) for arrays in data.queries]
-    rows = [take(data.rows[name]) for name in data.case.names]
-    return function(*queries, *rows, view, batch, **others)
-
-
-def fill(function, data, query_lens):
-    """Appends all tokens, the last in a call of their own; returns its results and the cache."""
-    pool, view = make_cache(function, data)
-    sequences = [pool.sequence() for _ in data.kv_lens]
-    old = [n - q for n, q in zip(data.kv_lens, query_lens)]
-    if any(old):
-        append(function, data, sequences, view, [0] * len(old), old)
-    results = append(function, data, sequences, view, old, data.kv_lens)
-    return results, sequences, view
 
 
 def check_stored(data, sequences):

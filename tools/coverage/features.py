@@ -1,7 +1,7 @@
 """The rows of the coverage table: one attention, or what stands in for it, each."""
 
 from dataclasses import dataclass, replace
-from typing import Callable
+from typing import Callable, Union
 
 import numpy as np
 
@@ -9,6 +9,7 @@ import kvc
 import reference
 from configs import Config, Foreign, Rope, gqa, merge_text, mla, two_attentions
 from problems import Memory, Problem, check, run, unwritten
+from quantized import Case, Data, Stored, fill
 
 #: Lengths of the sequences, and the new tokens of each by phase.
 KV_LENS = [20, 7]
@@ -80,6 +81,53 @@ class Merge:
         reference.check_lse(lse, want_lse)
 
 
+@dataclass(frozen=True)
+class Quantized:
+    """A function that appends to a quantised cache and attends over it."""
+
+    subject: str
+    name: str
+    k: Stored
+    v: Union[Stored, None] = None  # as k; of a latent cache, plain rows beside it
+    latent: bool = False
+
+    def case(self, dtype):
+        v = Stored(dtype) if self.latent else self.v or self.k
+        if self.latent:
+            return Case(self.k, v, dtype, 1, 16, 512, latent=True)
+        return Case(self.k, v, dtype, 2, 4, 128)
+
+    def text(self, dtype):
+        return self.case(dtype).text
+
+    def run(self, program, dtype, phase, stream):
+        data, query_lens = Data(self.case(dtype), KV_LENS), QUERY_LENS[phase]
+        (out, lse, _), _, _ = fill(program["attend"], data, query_lens, stream)
+        want, want_lse = data.want(query_lens)
+        reference.check_rows(out, want, dtype)
+        reference.check_lse(lse, want_lse)
+
+
+def quantized():
+    """Yields a row for each element and scheme, and some mixtures."""
+    for element in ("f8E4M3FN", "f8E5M2", "i8", "i4"):
+        schemes = [("tensor", True), ("head", True), ("token", False), (32, False), (64, False),
+                   (128, False), (32, True)]  # fmt: skip
+        kinds = [Stored(element)] if element.startswith("f8") else []
+        kinds += [Stored(element, "tensor", static=True, constant=0.05)]
+        kinds += [Stored(element, scheme, static=static) for scheme, static in schemes]
+        kinds += [Stored(element, "token", "f16")]
+        if element == "i4":
+            zero = [("token", False), (32, False), ("head", True)]
+            kinds += [Stored(element, scheme, "f16", static, zero=True) for scheme, static in zero]
+        for kind in kinds:
+            yield Quantized("keys and values", str(kind), kind)
+    i8, i4 = Stored("i8", "token"), Stored("i4", 32, "f16", zero=True)
+    yield Quantized("keys, values", f"{i8}, {i4}", i8, i4)
+    for kind in (Stored("f8E4M3FN", 128), Stored("i8", "token")):
+        yield Quantized("latent 512, rotary 64 as the queries", str(kind), kind, latent=True)
+
+
 def base(dtype, query_heads=8, kv_heads=2, width=128, **others):
     """Llama's width and pages, with fewer heads."""
     return gqa(query_heads, kv_heads, width, dtype=dtype, **{"lse": False, **others})
@@ -143,4 +191,5 @@ FEATURES = [
               rope=Rope("k", 64, "interleaved")),
     Attentions("in one function", "two attentions"),
     Merge("in one function", "merge of 3 parts", 3),
+    *quantized(),
 ]  # fmt: skip
