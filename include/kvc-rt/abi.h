@@ -255,7 +255,9 @@ typedef struct kvc_arg_desc {
   /** Tensors: nonzero when dimension 0 is the batch's number of tokens. */
   uint32_t rows_are_tokens;
   /** Tensors and caches: data, and every stride that matters but the last
-   *  dimension's, are multiples of this many bytes; 0: of the element. */
+   *  dimension's, are multiples of this many bytes; 0: of the element. Arrays of
+   *  a cache whose rows have no multiple of them: of the largest power of two
+   *  that divides a row. Static ones: of the element. */
   uint32_t alignment;
   uint32_t reserved;
 } kvc_arg_desc_t;

@@ -252,7 +252,12 @@ static kvc_status_t checkComponentView(const ArgContext &context,
                         "component '%s': expected data aligned to its elements "
                         "of %lld bytes, got %p",
                         component.name, Long{elementSize}, view.data);
-  if (alignment <= elementSize)
+  // Rows that are no multiple of it, as of scales, are aligned to what they are one of.
+  int64_t rowBytes = component.width * elementSize;
+  if (!isStatic)
+    alignment = static_cast<uint32_t>(
+        std::min<int64_t>(alignment, rowBytes & -rowBytes));
+  if (isStatic || alignment <= elementSize)
     return KVC_STATUS_OK;
   if (!isAligned(view.data, alignment))
     return context.fail(KVC_STATUS_INVALID_ARGUMENT,
