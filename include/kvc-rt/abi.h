@@ -259,7 +259,8 @@ typedef struct kvc_arg_desc {
   /** Tensors and caches: data, and every stride that matters but the last
    *  dimension's, are multiples of this many bytes; 0: of the element. Of a
    *  component whose rows (packed: images) are no multiple of it, of the largest
-   *  power of two that their bytes are a multiple of. */
+   *  power of two that their bytes are a multiple of; of a static one, of the
+   *  element. */
   uint32_t alignment;
   uint32_t reserved;
 } kvc_arg_desc_t;

@@ -258,7 +258,7 @@ static kvc_status_t checkComponentView(const ArgContext &context,
   // Rows that follow each other without gaps are aligned as far as their bytes allow.
   alignment = static_cast<uint32_t>(
       std::min<int64_t>(alignment, getPowerOfTwo(dims[0].size * elementSize)));
-  if (alignment <= elementSize)
+  if (isStatic || alignment <= elementSize)
     return KVC_STATUS_OK;
   if (!isAligned(view.data, alignment))
     return context.fail(KVC_STATUS_INVALID_ARGUMENT,

@@ -133,13 +133,14 @@ public:
   Value sharedBase();
   Value toShared(Value address);
 
-  /// Copies 16 bytes, of which the first `bytes`, if given, are read and the rest zero.
-  void copyAsync(Value shared, Value global, Value bytes = {});
+  /// Copies `size` bytes (16, 8 or 4), of which the first `bytes`, if given, are read and
+  /// the rest zero.
+  void copyAsync(Value shared, Value global, Value bytes = {}, unsigned size = 16);
   void commitCopies() { mlir::NVVM::CpAsyncCommitGroupOp::create(b, loc); }
   void waitForCopies(unsigned pendingGroups) {
     mlir::NVVM::CpAsyncWaitGroupOp::create(b, loc, pendingGroups);
   }
-  /// `count` (4 or 2) 8x8 matrices of 16-bit elements; lane i gives the address of
+  /// `count` (4, 2 or 1) 8x8 matrices of 16-bit elements; lane i gives the address of
   /// row i % 8 of matrix i / 8.
   llvm::SmallVector<Value, 4> loadMatrices(Value shared, bool transpose, unsigned count = 4);
   /// An 8x8 matrix of 16-bit elements, one register of the fragment, transposed.

@@ -196,19 +196,23 @@ Value CodeEmitter::roundToScaleType(Value x, Type element) {
 CodeEmitter::Scale CodeEmitter::computeScale(ComponentAttr component, Value min, Value max) {
   ScaleAttr attr = component.getScale();
   Type type = max.getType(), element = attr.getElementType();
+  // Of zeros of both signs, the largest is the one or the other: not the sign of it.
+  auto withoutSign = [&](Value zero) -> Value {
+    return arith::AddFOp::create(b, loc, zero, constant(type, 0));
+  };
   if (!attr.getZeroPoint()) {
     Value below = arith::NegFOp::create(b, loc, min);
     Value isLower = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, below, max);
     Value largest = arith::SelectOp::create(b, loc, isLower, below, max);
     Value scale = arith::DivFOp::create(
         b, loc, largest, constant(type, getLargestCode(component.getElementType())));
-    return {roundToScaleType(scale, element), Value()};
+    return {roundToScaleType(withoutSign(scale), element), Value()};
   }
   // Apart, so that the difference does not overflow.
   Value steps = constant(type, 15);
   Value scale = arith::SubFOp::create(b, loc, arith::DivFOp::create(b, loc, max, steps),
                                       arith::DivFOp::create(b, loc, min, steps));
-  scale = roundToScaleType(scale, element);
+  scale = roundToScaleType(withoutSign(scale), element);
   Value zero = arith::AddFOp::create(b, loc, min,
                                      arith::MulFOp::create(b, loc, scale, constant(type, 8)));
   return {scale, roundToScaleType(zero, element)};

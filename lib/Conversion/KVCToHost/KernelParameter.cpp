@@ -135,7 +135,7 @@ kvc::getParameterTypes(const KernelParameter &parameter, Operation *op, unsigned
   }
   case KernelValue::Component: {
     Value cache = findOperand<CacheType>(op);
-    if (!cache || !cast<CacheType>(cache.getType()).getComponent(parameter.name))
+    if (!cache || cast<CacheType>(cache.getType()).getArrayIndex(parameter.name) < 0)
       return std::nullopt;
     return SmallVector<Type, 4>{pointer, i64, i64, i64};
   }

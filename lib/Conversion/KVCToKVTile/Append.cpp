@@ -35,6 +35,9 @@ struct Appended {
 } // namespace
 
 RopeOp kvc::getFusedRope(AppendOp append, Value value) {
+  // What is not finite is counted by a kernel that reads the rotated rows.
+  if (append.getNonfinite())
+    return {};
   auto rope = value.getDefiningOp<RopeOp>();
   if (rope && value.hasOneUse() && rope.getBatch() == append.getBatch())
     return rope;
@@ -80,7 +83,7 @@ static void emitAppendComponent(RowKernel &kernel, Appended &appended) {
     Value slot = k.loadInvariant(k.i64Type(), k.element(slots, token, 8), 8);
     // Slot -1 is ignored.
     k.guarded(k.compare(Predicate::sge, slot, k.i64(0)), [&] {
-      Value to = kernel.pageRow(arguments.component(appended.component), slot, kernel.head);
+      Value to = kernel.pageRow(arguments.array(appended.component.getName()), slot, kernel.head);
       if (RopeOp rope = appended.rope) {
         Value from = kernel.row(arguments.tensorOf(rope, rope.getInput()), token, kernel.head);
         return emitRotation(kernel, rope, token, [&](auto rotate) { rotate(from, to); });
@@ -98,6 +101,8 @@ void kvc::emitAppendKernel(OpBuilder &b, StringRef name, const KernelDescription
   int64_t heads = 0, columns = 0;
   for (auto [component, value] :
        llvm::zip(op.getComponents().getAsRange<StringAttr>(), op.getValues())) {
+    if (isQuantized(cache.getComponent(component).getElementType()))
+      continue;
     all.push_back({cache.getComponent(component), value, getFusedRope(op, value)});
     heads = std::max(heads, all.back().component.getHeads());
     columns = std::max(columns, all.back().columns());
@@ -110,7 +115,7 @@ void kvc::emitAppendKernel(OpBuilder &b, StringRef name, const KernelDescription
       addRotation(kernel.arguments, appended.rope);
     else
       kernel.arguments.addTensor(appended.value);
-    kernel.arguments.addComponent(appended.component);
+    kernel.arguments.addArray(appended.component.getName());
   }
 
   OpBuilder::InsertionGuard guard(b);

@@ -42,40 +42,72 @@ static LogicalResult checkComponent(Operation *op, ComponentAttr component) {
   return success();
 }
 
-static LogicalResult checkAttention(AttentionOp op) {
-  auto checkElement = [&](const Twine &what, Type element, Type expected) -> LogicalResult {
-    if (element == expected)
+/// Checks the elements of an attention: those of 16 bits are all the same, and beside
+/// codes queries and output may be of either type.
+static LogicalResult checkElements(AttentionOp op) {
+  auto check16Bit = [&](const Twine &what, Type element) -> LogicalResult {
+    if (element.isBF16() || element.isF16())
       return success();
     return op.emitOpError("has no GPU kernel for ")
-           << what << " of " << element << " beside a component of " << expected
-           << "; supported: the same element type";
+           << what << " of " << element << "; supported: bf16, f16";
   };
-  auto check16Bit = [&](ComponentAttr component) -> LogicalResult {
+  auto checkElement = [&](const Twine &what, Type element, ComponentAttr beside) {
+    if (isQuantized(beside.getElementType()))
+      return check16Bit(what, element);
+    if (element == beside.getElementType())
+      return success();
+    return LogicalResult(op.emitOpError("has no GPU kernel for ")
+                         << what << " of " << element << " beside a component of "
+                         << beside.getElementType() << "; supported: the same element type");
+  };
+  auto checkStored = [&](ComponentAttr component) -> LogicalResult {
     Type element = component.getElementType();
-    if (element.isBF16() || element.isF16())
+    if (failed(checkComponent(op, component)))
+      return failure();
+    if (isQuantized(element) || element.isBF16() || element.isF16())
       return success();
     return op.emitOpError("has no GPU kernel for component '")
            << component.getName().getValue() << "' of " << element
-           << "; supported: bf16, f16";
+           << "; supported: bf16, f16, f8E4M3FN, f8E5M2, i8, i4";
   };
   ComponentAttr value = op.getValueComponent();
-  if (failed(checkComponent(op, value)) || failed(check16Bit(value)))
+  if (failed(checkStored(value)))
     return failure();
   for (unsigned term = 0; term < op.getQueries().size(); ++term)
-    if (failed(check16Bit(op.getTermComponent(term))))
+    if (failed(checkStored(op.getTermComponent(term))))
       return failure();
   for (auto [term, query] : llvm::enumerate(op.getQueries())) {
     ComponentAttr key = op.getTermComponent(term);
-    if (failed(checkComponent(op, key)) ||
-        failed(checkElement("component '" + key.getName().getValue() + "'",
-                            key.getElementType(), value.getElementType())) ||
-        failed(checkElement("a query", getElementTypeOrSelf(query), key.getElementType())))
+    std::string name = ("component '" + key.getName().getValue() + "'").str();
+    bool isPlain = !isQuantized(key.getElementType());
+    if ((isPlain && !isQuantized(value.getElementType()) &&
+         failed(checkElement(name, key.getElementType(), value))) ||
+        failed(checkElement("a query", getElementTypeOrSelf(query), key)))
       return failure();
   }
   // Probabilities are rounded to 16 bits: an output of f32 would promise more digits
   // than there are.
-  if (failed(checkElement("an output", getElementTypeOrSelf(op.getOutput()),
-                          value.getElementType())))
+  return checkElement("an output", getElementTypeOrSelf(op.getOutput()), value);
+}
+
+/// Checks what the columns of a value that are scaled apart need of a stream.
+static LogicalResult checkValueScales(AttentionOp op, const KernelShape &shape) {
+  if (shape.stream.getForm() != StreamForm::Columns)
+    return success();
+  ComponentAttr value = op.getValueComponent();
+  if (value.getScale() && value.getScale().getZeroPoint())
+    return op.emitOpError("has no GPU kernel of form columns for the zero points of component '")
+           << value.getName().getValue() << "'; supported: symmetric scales";
+  int64_t columns = shape.paddedValueWidth() / shape.stream.getWarps();
+  if (shape.valueGroups() == 1 || getScaleGroup(value) % columns == 0)
+    return success();
+  return op.emitOpError("has no GPU kernel of form columns in which a warp has ")
+         << columns << " columns and scales are of groups of " << getScaleGroup(value)
+         << "; supported: groups of whole warps";
+}
+
+static LogicalResult checkAttention(AttentionOp op) {
+  if (failed(checkElements(op)))
     return failure();
   if (op.getGroup() > 128)
     return op.emitOpError("has no GPU kernel for ")
@@ -88,7 +120,10 @@ static LogicalResult checkAttention(AttentionOp op) {
     return diag << "; run kvc-plan before";
   }
   for (GPUStreamAttr stream : {schedule.getDecode(), schedule.getPrefill()}) {
-    int64_t bytes = KernelShape(op, stream).sharedBytes();
+    KernelShape shape(op, stream);
+    if (failed(checkValueScales(op, shape)))
+      return failure();
+    int64_t bytes = shape.sharedBytes();
     if (bytes > kMaxSharedBytes)
       return op.emitOpError("expected a schedule of at most ")
              << kMaxSharedBytes << " bytes of shared memory, got " << bytes << " for "
@@ -169,6 +204,22 @@ static void emitAttentionKernels(OpBuilder &b, StringRef prefix, KernelDescripti
   }
 }
 
+/// Emits the kernels of an append: of what is copied, of what is quantised, and the count.
+static void emitAppendKernels(OpBuilder &b, function_ref<std::string(StringRef)> nameOf,
+                              const KernelDescription &origin, AppendOp op) {
+  CacheType cache = op.getCache().getType();
+  auto isCode = [&](StringAttr name) {
+    return isQuantized(cache.getComponent(name).getElementType());
+  };
+  auto names = op.getComponents().getAsRange<StringAttr>();
+  if (!llvm::all_of(names, isCode))
+    emitAppendKernel(b, nameOf("append"), origin, op);
+  if (llvm::any_of(names, isCode))
+    emitQuantizedAppendKernel(b, nameOf("quantize"), origin, op);
+  if (op.getNonfinite())
+    emitCountKernel(b, nameOf("count"), origin, op);
+}
+
 /// Emits the kernels of a checked function, in the order of its operations.
 static void emitKernels(OpBuilder &b, func::FuncOp function) {
   StringRef name = function.getName();
@@ -185,7 +236,7 @@ static void emitKernels(OpBuilder &b, func::FuncOp function) {
     if (auto attention = dyn_cast<AttentionOp>(op))
       emitAttentionKernels(b, nameOf("attention"), origin, attention);
     else if (auto append = dyn_cast<AppendOp>(op))
-      emitAppendKernel(b, nameOf("append"), origin, append);
+      emitAppendKernels(b, nameOf, origin, append);
     else if (auto rope = dyn_cast<RopeOp>(op); rope && !isFusedRope(rope))
       emitRopeKernel(b, nameOf("rope"), origin, rope);
     else if (auto merge = dyn_cast<MergeOp>(op))

@@ -19,7 +19,8 @@ static constexpr int64_t kMaxQueryRegisters = 32;
 /// Columns of the value below which probabilities are two terms, of bf16 and of f16.
 static constexpr int64_t kExactWidthBF16 = 128, kExactWidthF16 = 64;
 
-static int64_t alignTo16(int64_t width) { return llvm::alignTo(width, 16); }
+/// Columns in which slots hold rows: what ldmatrix reads 16 bytes of, at least 16.
+static int64_t getColumnUnit(Type element) { return element.isInteger(4) ? 32 : 16; }
 
 KernelShape::KernelShape(AttentionOp op, GPUStreamAttr stream) : op(op), stream(stream) {
   group = op.getGroup();
@@ -33,15 +34,46 @@ KernelShape::KernelShape(AttentionOp op, GPUStreamAttr stream) : op(op), stream(
       return found - components.begin();
     components.push_back(component);
     bool isValue = component == op.getValueComponent();
-    int64_t columns = isValue ? paddedValueWidth() : alignTo16(component.getWidth());
-    slots.push_back(kvtile::SlotType::get(op.getContext(), stream.getKeys(), columns,
-                                          component.getElementType(),
+    Type element = component.getElementType();
+    int64_t columns = isValue ? paddedValueWidth()
+                              : llvm::alignTo(component.getWidth(), getColumnUnit(element));
+    slots.push_back(kvtile::SlotType::get(op.getContext(), stream.getKeys(), columns, element,
                                           kvtile::SlotLayout::Unassigned));
+    arrays.push_back(component.getName().str());
     return slots.size() - 1;
   };
   for (unsigned term = 0; term < op.getQueries().size(); ++term)
     termSlots.push_back(slotOf(op.getTermComponent(term)));
   valueSlot = slotOf(op.getValueComponent());
+  for (ComponentAttr component : components)
+    addScales(component);
+}
+
+void KernelShape::addScales(ComponentAttr component) {
+  ScaleAttr scale = component.getScale();
+  if (!scale || scale.getIsStatic())
+    return;
+  auto slot = kvtile::SlotType::get(op.getContext(), stream.getKeys(), getNumScales(component),
+                                    scale.getElementType(), kvtile::SlotLayout::Linear);
+  for (StringRef suffix : {kScaleSuffix, kZeroSuffix}) {
+    if (suffix == kZeroSuffix && !scale.getZeroPoint())
+      continue;
+    slots.push_back(slot);
+    arrays.push_back((component.getName().getValue() + suffix).str());
+  }
+}
+
+std::optional<int64_t> KernelShape::findSlot(ComponentAttr component, StringRef suffix) const {
+  const auto *found =
+      llvm::find(arrays, (component.getName().getValue() + suffix).str());
+  if (found == arrays.end())
+    return std::nullopt;
+  return found - arrays.begin();
+}
+
+int64_t KernelShape::valueGroups() const {
+  std::optional<int64_t> slot = findSlot(components[valueSlot], kScaleSuffix);
+  return slot ? slots[*slot].getColumns() : 1;
 }
 
 int64_t KernelShape::rowBlocks() const {
@@ -49,8 +81,12 @@ int64_t KernelShape::rowBlocks() const {
 }
 
 int64_t KernelShape::paddedValueWidth() const {
-  // In columns each warp takes whole atoms of 8 of them.
-  int64_t unit = exchanges() ? std::max<int64_t>(16, 8 * stream.getWarps()) : 16;
+  // In columns each warp takes whole atoms of 8 of them, or what lies between each other.
+  Type element = op.getValueComponent().getElementType();
+  int64_t atom = 8 * (16 / std::min(16u, element.getIntOrFloatBitWidth()));
+  int64_t unit = getColumnUnit(element);
+  if (exchanges())
+    unit = std::max<int64_t>(unit, atom * stream.getWarps());
   return llvm::alignTo(valueWidth, unit);
 }
 
@@ -67,6 +103,9 @@ bool KernelShape::holdsQuery() const {
 }
 
 bool KernelShape::stagesQuery() const {
+  // What meets codes changes its order on the way.
+  if (llvm::any_of(termSlots, [&](int64_t slot) { return slots[slot].holdsCodes(); }))
+    return true;
   // With rows of its own, a warp reads them from global memory.
   return stream.getForm() != StreamForm::Rows || !holdsQuery();
 }
@@ -83,7 +122,7 @@ SmallVector<kvtile::SlotType> KernelShape::querySlots() const {
   for (int64_t slot : termSlots)
     result.push_back(kvtile::SlotType::get(op.getContext(), stream.getRows(),
                                            slots[slot].getColumns(),
-                                           slots[slot].getElementType(),
+                                           slots[slot].getOperandElement(),
                                            kvtile::SlotLayout::Unassigned));
   return result;
 }
@@ -98,18 +137,21 @@ int64_t KernelShape::probabilityOffset() const {
 
 kvtile::SlotType KernelShape::probabilitySlot() const {
   return kvtile::SlotType::get(op.getContext(), stream.getRows(), stream.getKeys(),
-                               slots[valueSlot].getElementType(),
+                               slots[valueSlot].getOperandElement(),
                                kvtile::SlotLayout::Unassigned);
 }
 
 int64_t KernelShape::probabilityTerms() const {
+  // With codes they are f16, more than enough for an output of bf16.
+  if (slots[valueSlot].holdsCodes() && getElementTypeOrSelf(op.getOutput()).isBF16())
+    return 1;
   bool isBF16 = slots[valueSlot].getElementType().isBF16();
   return valueWidth < (isBF16 ? kExactWidthBF16 : kExactWidthF16) ? 2 : 1;
 }
 
 int64_t KernelShape::exchangeOffset() const {
   return probabilityOffset() +
-         (exchanges() ? probabilityTerms() * probabilitySlot().getBytes() : 0);
+         (exchanges() ? probabilityTerms() * valueGroups() * probabilitySlot().getBytes() : 0);
 }
 
 int64_t KernelShape::sharedBytes() const {

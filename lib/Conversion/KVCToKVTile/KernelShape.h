@@ -10,6 +10,9 @@
 
 #include "kvc/Dialect/KVTile/IR/KVTile.h"
 
+#include <optional>
+#include <string>
+
 namespace kvc {
 
 /// The shape of one kernel of an attention, from the operation and its stream.
@@ -22,12 +25,25 @@ public:
   int64_t group, kvHeads, queryHeads;
   int64_t valueWidth;
   int64_t threads;
-  /// Slots of a stage, one for each distinct component that is read.
+  /// Slots of a stage: one for each distinct component that is read, then for the scales
+  /// and zero points that are of its tokens.
   llvm::SmallVector<ComponentAttr> components;
   llvm::SmallVector<kvtile::SlotType> slots;
+  /// The array of the cache that each slot has a tile of.
+  llvm::SmallVector<std::string> arrays;
   /// Index of the slot of each term's key, and of the value.
   llvm::SmallVector<int64_t> termSlots;
   int64_t valueSlot;
+
+  /// Index of the slot with a component's scales or zero points; nothing if there are none
+  /// or they are static.
+  std::optional<int64_t> findSlot(ComponentAttr component, llvm::StringRef suffix) const;
+  /// Columns of the value that lie between each other in the tile of sums.
+  int64_t interleave() const { return slots[valueSlot].getInterleave(); }
+  /// Terms whose rows of the query meet codes.
+  bool meetsCodes(int64_t term) const { return slots[termSlots[term]].holdsCodes(); }
+  /// Groups of columns of the value that are scaled apart for each token, or 1.
+  int64_t valueGroups() const;
 
   /// Blocks of rows of one KV head and work item.
   int64_t rowBlocks() const;
@@ -55,6 +71,7 @@ public:
   int64_t sharedBytes() const;
 
 private:
+  void addScales(ComponentAttr component);
   bool exchanges() const { return stream.getForm() == StreamForm::Columns; }
 };
 

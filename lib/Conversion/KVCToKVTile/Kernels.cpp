@@ -46,17 +46,22 @@ void KernelArguments::addTensorOf(Operation *owner, Value tensor, int32_t alignm
   MLIRContext *context = op->getContext();
   Type element = type.getElementType();
   KernelParameter parameter = parameterOf(owner, tensor);
-  if (type.getRank() == 1)
-    return add(parameter, HeadsType::get(context, type.getDimSize(0), element), alignment);
+  if (type.getRank() == 1) {
+    int64_t size = type.isDynamicDim(0) ? INT32_MAX : type.getDimSize(0);
+    return add(parameter, HeadsType::get(context, size, element), alignment);
+  }
   int64_t width = type.getRank() == 3 ? type.getDimSize(2) : 0;
   add(parameter, RowsType::get(context, type.getDimSize(1), width, element), alignment);
 }
 
-void KernelArguments::addComponent(ComponentAttr component, int32_t alignment) {
+void KernelArguments::addArray(StringRef name, int32_t alignment) {
   auto cache = cast<CacheType>(op->getOperand(0).getType());
-  add(KernelParameter::component(component.getName().getValue()),
-      PagesType::get(op->getContext(), cache.getPageSize(), component.getHeads(),
-                     component.getWidth(), component.getElementType()),
+  CacheArray array = cache.getArrays()[cache.getArrayIndex(name)];
+  // The name is one that the context keeps, as that of a component is.
+  StringRef kept = StringAttr::get(op->getContext(), name).getValue();
+  add(KernelParameter::component(kept),
+      PagesType::get(op->getContext(), cache.getPageSize(), array.heads, array.width,
+                     array.getMemoryElement()),
       alignment);
 }
 
@@ -70,8 +75,8 @@ Value KernelArguments::tensorOf(Operation *owner, Value tensor) const {
   return find(parameterOf(owner, tensor));
 }
 
-Value KernelArguments::component(ComponentAttr component) const {
-  return find(KernelParameter::component(component.getName().getValue()));
+Value KernelArguments::array(StringRef name) const {
+  return find(KernelParameter::component(name));
 }
 
 KernelOp createKernel(OpBuilder &b, Location loc, StringRef name, KernelDescription description,

@@ -28,12 +28,13 @@ public:
   /// A tensor of `owner`, which may be another operation of the block, whose work this
   /// kernel does too.
   void addTensorOf(mlir::Operation *owner, Value tensor, int32_t alignment = 0);
-  void addComponent(ComponentAttr component, int32_t alignment = 0);
+  /// An array of the cache: the elements of a component, its scales or zero points.
+  void addArray(llvm::StringRef name, int32_t alignment = 0);
 
   Value get(KernelValue value) const { return find(value); }
   Value tensor(Value tensor) const { return tensorOf(op, tensor); }
   Value tensorOf(mlir::Operation *owner, Value tensor) const;
-  Value component(ComponentAttr component) const;
+  Value array(llvm::StringRef name) const;
 
 private:
   friend kvtile::KernelOp createKernel(mlir::OpBuilder &b, mlir::Location loc,
@@ -70,8 +71,16 @@ void emitCombineKernel(mlir::OpBuilder &b, llvm::StringRef name,
                        const KernelDescription &origin, AttentionOp op,
                        const KernelShape &shape);
 
+/// Copies the components that are not quantised.
 void emitAppendKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelDescription &origin,
                       AppendOp op);
+
+/// The same for components that are quantised, and the count of what was not finite in
+/// what they are given.
+void emitQuantizedAppendKernel(mlir::OpBuilder &b, llvm::StringRef name,
+                               const KernelDescription &origin, AppendOp op);
+void emitCountKernel(mlir::OpBuilder &b, llvm::StringRef name, const KernelDescription &origin,
+                     AppendOp op);
 
 /// The rope that makes `value`, if the kernel of `append` rotates as it copies.
 RopeOp getFusedRope(AppendOp append, mlir::Value value);

@@ -12,17 +12,17 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
 
+#include "kvc/Conversion/KernelBuilder.h"
 #include "kvc/Conversion/WorkList.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
-
-static constexpr double kLog2E = 1.4426950408889634074;
 
 namespace {
 class StreamSkeleton {
@@ -34,14 +34,32 @@ public:
     bool changes = !(op.getScale().convertToDouble() > 0);
     for (ScoreModifierInterface modifier : op.getModifiers())
       changes |= modifier.changesScore();
-    scoreScale = changes ? op.getScale().convertToDouble() : 1.0;
-    softmaxScale = changes ? kLog2E : kLog2E * op.getScale().convertToDouble();
+    double scale = op.getScale().convertToDouble() * getScoreConstant();
+    scoreScale = changes ? scale : 1.0;
+    softmaxScale = changes ? kLog2E : kLog2E * scale;
   }
 
   void emit(StringRef name, const KernelDescription &origin);
 
 private:
-  Type elementOf(int64_t slot) { return shape.slots[slot].getElementType(); }
+  /// What a single term's codes all have to be multiplied by.
+  double getScoreConstant() {
+    ScaleAttr scale = op.getTermComponent(0).getScale();
+    bool isConstant = op.getQueries().size() == 1 && scale && scale.getConstant();
+    return isConstant ? scale.getConstant().getValueAsDouble() : 1.0;
+  }
+  /// What scales the codes of a component, for each group of columns: the same of all
+  /// tokens, or in a slot.
+  struct Scales {
+    SmallVector<Value> factors, zeros;
+    std::optional<int64_t> scaleSlot, zeroSlot;
+    int64_t groups = 1;
+    bool isUniform() const { return !scaleSlot; }
+  };
+  Scales loadScales(ComponentAttr component);
+  Scales loadTermScales(unsigned term);
+  bool isRead(StringRef array);
+  Value headOf(StringRef array);
   TileType tile(int64_t rows, int64_t columns, Type element) {
     return TileType::get(b.getContext(), rows, columns, element, LayoutAttr());
   }
@@ -52,18 +70,39 @@ private:
     return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
   }
 
+  static bool hasZeros(const Scales &scales) {
+    return scales.zeroSlot || !scales.zeros.empty();
+  }
+  VecType vecType() {
+    return VecType::get(b.getContext(), shape.stream.getRows(), shape.isTransposed() ? 1 : 0,
+                        LayoutAttr());
+  }
+  bool carriesReference() const { return valueScales.scaleSlot.has_value(); }
+
   SmallVector<Value> emitQuery(Value item);
   void emitItem(Value index);
   void emitLookup(Region &region, Value item);
   void emitProduce(Region &region, Value item);
   void emitConsume(Region &region, Value item, ValueRange query);
   Value emitScores(ValueRange slots, ValueRange query);
+  Value emitTerm(unsigned term, ValueRange slots, Value query, Value scores);
+  SmallVector<Value> emitWeights(ValueRange slots, Value probabilities, Value reference);
+  Value emitSums(ValueRange slots, ArrayRef<Value> weights, Value sums);
+  Value emitScaledSums(ValueRange results);
   /// sums + a b; a transposed operand is a slot that holds the transpose.
-  Value dot(Value a, Value b, Value sums, bool transposeA, bool transposeB) {
+  Value dot(Value a, Value b, Value sums, bool transposeA, bool transposeB,
+            ArrayRef<int64_t> columns = {}) {
     auto unit = [&](bool is) { return is ? UnitAttr::get(sums.getContext()) : UnitAttr(); };
     return DotOp::create(this->b, loc, sums.getType(), a, b, sums, unit(transposeA),
-                         unit(transposeB));
+                         unit(transposeB),
+                         columns.empty() ? DenseI64ArrayAttr()
+                                         : this->b.getDenseI64ArrayAttr(columns));
   }
+  /// The columns of group `group` of the component in `slot`, as kvtile.dot takes them;
+  /// nothing if that is all of them.
+  SmallVector<int64_t> columnsOf(ComponentAttr component, int64_t slot, int64_t group,
+                                 int64_t groups);
+  bool exchanges() const { return shape.stream.getForm() == StreamForm::Columns; }
   Value loadItem(Value index) {
     return WorkItemOp::create(b, loc, ItemType::get(b.getContext()),
                               arguments.get(KernelValue::ListItems), index);
@@ -76,6 +115,11 @@ private:
   double scoreScale, softmaxScale;
   KernelArguments arguments;
   Value kvHead, firstRow;
+  /// Of each term, and of the value.
+  SmallVector<Scales> termScales;
+  Scales valueScales;
+  /// Of each term with zero points, the sums of the query's rows for each group.
+  SmallVector<SmallVector<Value>> querySums;
   /// Threads a row of the copies of each slot, and the lookup of its page ids.
   SmallVector<int64_t> lanes, lookups;
   SmallVector<int64_t> lookupLanes;
@@ -99,12 +143,32 @@ SmallVector<Value> StreamSkeleton::emitQuery(Value item) {
     }
     Value to = SlotOp::create(b, loc, slot, Value(), b.getI64IntegerAttr(offset));
     offset += slot.getBytes();
-    StageRowsOp::create(b, loc, rows, item, kvHead, firstRow, shape.group, to);
+    int64_t bits = op.getTermComponent(term).getElementType().getIntOrFloatBitWidth();
+    StageRowsOp::create(b, loc, rows, item, kvHead, firstRow, b.getI64IntegerAttr(shape.group),
+                        to,
+                        shape.meetsCodes(term) ? b.getI64IntegerAttr(bits) : IntegerAttr());
     query.push_back(to);
   }
-  if (!shape.stagesQuery() || !shape.holdsQuery())
+  bool sumsRows = llvm::any_of(termScales, hasZeros);
+  if (!shape.stagesQuery() || (!shape.holdsQuery() && !sumsRows))
     return query; // the loop's first barrier comes before its first product
   BarrierOp::create(b, loc);
+  querySums.assign(query.size(), {});
+  for (auto [term, scales] : llvm::enumerate(termScales)) {
+    if (!hasZeros(scales))
+      continue;
+    int64_t slot = shape.termSlots[term];
+    for (int64_t group = 0; group < scales.groups; ++group) {
+      SmallVector<int64_t> columns =
+          columnsOf(op.getTermComponent(term), slot, group, scales.groups);
+      if (columns.empty())
+        columns = {0, shape.slots[slot].getColumns()};
+      querySums[term].push_back(SumRowsOp::create(b, loc, vecType(), query[term], columns[0],
+                                                  columns[1]));
+    }
+  }
+  if (!shape.holdsQuery())
+    return query;
   for (auto [value, slot] : llvm::zip(query, shape.querySlots()))
     value = LoadTileOp::create(b, loc, typeOf(slot), value);
   return query;
@@ -128,8 +192,8 @@ void StreamSkeleton::emitLookup(Region &region, Value item) {
 void StreamSkeleton::emitProduce(Region &region, Value item) {
   Block &block = region.front();
   size_t numSlots = shape.slots.size();
-  for (auto [i, component] : llvm::enumerate(shape.components))
-    FetchOp::create(b, loc, arguments.component(component),
+  for (auto [i, array] : llvm::enumerate(shape.arrays))
+    FetchOp::create(b, loc, arguments.array(array),
                     block.getArgument(1 + numSlots + lookups[i]), item, kvHead,
                     block.getArgument(0), lanes[i], block.getArgument(1 + i));
   YieldOp::create(b, loc, ValueRange());
@@ -139,15 +203,107 @@ Value StreamSkeleton::emitScores(ValueRange slots, ValueRange query) {
   int64_t rows = shape.stream.getRows(), keys = shape.stream.getKeys();
   TileType type = shape.isTransposed() ? tile(keys, rows, b.getF32Type())
                                        : tile(rows, keys, b.getF32Type());
-  Value scores = fill(type, 0.0);
-  for (auto [term, slot] : llvm::enumerate(shape.termSlots)) {
+  // What has to be scaled comes first; the products of the others are added to it.
+  Value scores;
+  auto numTerms = op.getQueries().size();
+  for (bool isScaled : {true, false})
+    for (unsigned term = 0; term < numTerms; ++term)
+      if (isScaled != (termScales[term].factors.empty() && !termScales[term].scaleSlot))
+        scores = emitTerm(term, slots, query[term], scores);
+  assert(scores && cast<TileType>(scores.getType()) == type && "there is a term");
+  return scores;
+}
+
+/// Adds the products of one term to `scores`, which is null at first.
+Value StreamSkeleton::emitTerm(unsigned term, ValueRange slots, Value query, Value scores) {
+  int64_t rows = shape.stream.getRows(), keys = shape.stream.getKeys();
+  TileType type = shape.isTransposed() ? tile(keys, rows, b.getF32Type())
+                                       : tile(rows, keys, b.getF32Type());
+  const Scales &scales = termScales[term];
+  int64_t slot = shape.termSlots[term];
+  ComponentAttr component = op.getTermComponent(term);
+  auto product = [&](Value sums, ArrayRef<int64_t> columns) {
     // Keys x rows is K Q^T with Q^T in registers; rows x keys is Q K^T.
-    if (shape.isTransposed())
-      scores = dot(slots[slot], query[term], scores, false, false);
-    else
-      scores = dot(query[term], slots[slot], scores, false, true);
+    return shape.isTransposed() ? dot(slots[slot], query, sums, false, false, columns)
+                                : dot(query, slots[slot], sums, false, true, columns);
+  };
+  if (scales.factors.empty() && !scales.scaleSlot)
+    return product(scores ? scores : fill(type, 0.0), {});
+  for (int64_t group = 0; group < scales.groups; ++group) {
+    Value products =
+        product(fill(type, 0.0), columnsOf(component, slot, group, scales.groups));
+    auto slotOr = [&](std::optional<int64_t> index) { return index ? slots[*index] : Value(); };
+    scores = ScaleKeysOp::create(
+        b, loc, type, products, scores, slotOr(scales.scaleSlot),
+        scales.isUniform() ? scales.factors[group] : Value(), Value(),
+        slotOr(scales.zeroSlot), scales.zeros.empty() ? Value() : scales.zeros[group],
+        hasZeros(scales) ? querySums[term][group] : Value(),
+        b.getI64IntegerAttr(scales.isUniform() ? 0 : group),
+        b.getI64IntegerAttr(shape.keysAxis()));
   }
   return scores;
+}
+
+/// What the codes of each group of columns of the value are multiplied by.
+SmallVector<Value> StreamSkeleton::emitWeights(ValueRange slots, Value probabilities,
+                                               Value reference) {
+  if (!carriesReference())
+    return {probabilities};
+  SmallVector<Value> weights;
+  for (int64_t group = 0; group < valueScales.groups; ++group)
+    weights.push_back(ScaleKeysOp::create(
+        b, loc, probabilities.getType(), probabilities, Value(), slots[*valueScales.scaleSlot],
+        Value(), reference, Value(), Value(), Value(), b.getI64IntegerAttr(group),
+        b.getI64IntegerAttr(shape.keysAxis())));
+  return weights;
+}
+
+/// Adds the products of weights and values.
+Value StreamSkeleton::emitSums(ValueRange slots, ArrayRef<Value> weights, Value sums) {
+  Value value = slots[shape.valueSlot];
+  int64_t terms = shape.probabilityTerms(), groups = weights.size();
+  auto remainder = [&](int64_t term) { return term > 0 ? b.getUnitAttr() : UnitAttr(); };
+  if (exchanges()) {
+    SlotType type = shape.probabilitySlot();
+    for (int64_t term = 0; term < terms; ++term)
+      for (int64_t group = 0; group < groups; ++group) {
+        int64_t offset =
+            shape.probabilityOffset() + (term * groups + group) * type.getBytes();
+        Value slot = SlotOp::create(b, loc, type, Value(), b.getI64IntegerAttr(offset));
+        StoreTileOp::create(b, loc, weights[group], slot, remainder(term));
+      }
+    BarrierOp::create(b, loc);
+    // Those of the warp's columns, which are all of one group.
+    Value group;
+    if (groups > 1) {
+      int64_t columns = shape.paddedValueWidth() / shape.stream.getWarps();
+      int64_t warpsPerGroup = getScaleGroup(op.getValueComponent()) / columns;
+      Value thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+      group = arith::DivUIOp::create(b, loc, thread, constant(kWarpSize * warpsPerGroup));
+      group = arith::MinUIOp::create(b, loc, group, constant(groups - 1));
+      group = arith::MulIOp::create(b, loc, group, constant(type.getBytes()));
+    }
+    for (int64_t term = 0; term < terms; ++term) {
+      int64_t offset = shape.probabilityOffset() + term * groups * type.getBytes();
+      Value slot = SlotOp::create(b, loc, type, group, b.getI64IntegerAttr(offset));
+      sums = dot(slot, value, sums, false, false);
+    }
+    return sums;
+  }
+  for (int64_t group = 0; group < groups; ++group) {
+    SmallVector<int64_t> columns =
+        columnsOf(op.getValueComponent(), shape.valueSlot, group, groups);
+    auto from = cast<TileType>(weights[group].getType());
+    TileType to = tile(from.getRows(), from.getColumns(),
+                       shape.slots[shape.valueSlot].getOperandElement());
+    for (int64_t term = 0; term < terms; ++term) {
+      Value operand = ConvertOp::create(b, loc, to, weights[group], remainder(term));
+      // O^T = V^T P^T, or O = P V.
+      sums = shape.isTransposed() ? dot(value, operand, sums, true, false, columns)
+                                  : dot(operand, value, sums, false, false, columns);
+    }
+  }
+  return sums;
 }
 
 void StreamSkeleton::emitConsume(Region &region, Value item, ValueRange query) {
@@ -163,38 +319,104 @@ void StreamSkeleton::emitConsume(Region &region, Value item, ValueRange query) {
                            b.getI64IntegerAttr(shape.group),
                            b.getI64IntegerAttr(op.getQueryHeads()),
                            b.getI64IntegerAttr(shape.keysAxis()));
-  bool exchanges = shape.stream.getForm() == StreamForm::Columns;
   auto step = SoftmaxStepOp::create(
       b, loc, scores.getType(), max.getType(), max.getType(), max.getType(), scores, max, sum,
       b.getF32FloatAttr(softmaxScale), b.getI64IntegerAttr(shape.keysAxis()),
-      exchanges ? b.getI64IntegerAttr(shape.exchangeOffset()) : IntegerAttr());
-  sums = ScaleOp::create(b, loc, sums.getType(), sums, step.getFactor());
-  Value value = slots[shape.valueSlot];
-  int64_t terms = shape.probabilityTerms();
-  auto remainder = [&](int64_t term) { return term > 0 ? b.getUnitAttr() : UnitAttr(); };
-  if (exchanges) {
-    SlotType type = shape.probabilitySlot();
-    SmallVector<Value> stored;
-    for (int64_t term = 0; term < terms; ++term) {
-      int64_t offset = shape.probabilityOffset() + term * type.getBytes();
-      stored.push_back(SlotOp::create(b, loc, type, Value(), b.getI64IntegerAttr(offset)));
-      StoreTileOp::create(b, loc, step.getProbabilities(), stored.back(), remainder(term));
-    }
-    BarrierOp::create(b, loc);
-    for (Value slot : stored)
-      sums = dot(slot, value, sums, false, false);
-  } else {
-    auto from = cast<TileType>(step.getProbabilities().getType());
-    TileType to = tile(from.getRows(), from.getColumns(), elementOf(shape.valueSlot));
-    for (int64_t term = 0; term < terms; ++term) {
-      Value operand = ConvertOp::create(b, loc, to, step.getProbabilities(), remainder(term));
-      // O^T = V^T P^T, or O = P V.
-      sums = shape.isTransposed() ? dot(value, operand, sums, true, false)
-                                  : dot(operand, value, sums, false, false);
-    }
+      exchanges() ? b.getI64IntegerAttr(shape.exchangeOffset()) : IntegerAttr());
+  SmallVector<Value> others;
+  Value factor = step.getFactor(), reference;
+  if (carriesReference()) {
+    auto next = ReferenceStepOp::create(
+        b, loc, max.getType(), max.getType(), slots[*valueScales.scaleSlot], carried[3], factor,
+        b.getI64IntegerAttr(shape.keysAxis()), exchanges() ? b.getUnitAttr() : UnitAttr());
+    factor = next.getNewFactor();
+    reference = next.getNewReference();
+    others.push_back(reference);
   }
+  if (valueScales.zeroSlot)
+    for (int64_t group = 0; group < valueScales.groups; ++group)
+      others.push_back(SumKeysOp::create(b, loc, max.getType(), step.getProbabilities(),
+                                         slots[*valueScales.zeroSlot], carried[4 + group],
+                                         step.getFactor(), group, shape.keysAxis()));
+  sums = ScaleOp::create(b, loc, sums.getType(), sums, factor);
+  sums = emitSums(slots, emitWeights(slots, step.getProbabilities(), reference), sums);
   SmallVector<Value> yielded = {sums, step.getNewMax(), step.getNewSum()};
+  llvm::append_range(yielded, others);
   YieldOp::create(b, loc, yielded);
+}
+
+/// The sums of a stream with the scales of the value.
+Value StreamSkeleton::emitScaledSums(ValueRange results) {
+  Value sums = results[0];
+  if (carriesReference())
+    sums = ScaleOp::create(b, loc, sums.getType(), sums, results[3]);
+  SmallVector<Value> added;
+  if (valueScales.zeroSlot)
+    llvm::append_range(added, results.drop_front(4));
+  else if (!valueScales.zeros.empty())
+    added.assign(valueScales.zeros.size(), results[2]);
+  if (valueScales.factors.empty() && added.empty())
+    return sums;
+  // One for each group, also of columns that are padding.
+  int64_t columns = valueScales.groups == 1 ? shape.paddedValueWidth()
+                                            : getScaleGroup(op.getValueComponent());
+  auto pad = [&](SmallVector<Value> values) {
+    if (!values.empty())
+      values.resize(llvm::divideCeil(shape.paddedValueWidth(), columns), values.back());
+    return values;
+  };
+  return ScaleColumnsOp::create(b, loc, sums.getType(), sums, pad(valueScales.factors),
+                                pad(added), pad(valueScales.zeros), columns,
+                                shape.interleave(), shape.isTransposed());
+}
+
+SmallVector<int64_t> StreamSkeleton::columnsOf(ComponentAttr component, int64_t slot,
+                                               int64_t group, int64_t groups) {
+  if (groups == 1)
+    return {};
+  int64_t size = getScaleGroup(component);
+  bool isLast = group == groups - 1;
+  return {group * size, isLast ? shape.slots[slot].getColumns() : (group + 1) * size};
+}
+
+/// The head whose row of static scales belongs to this block: those per tensor have one.
+Value StreamSkeleton::headOf(StringRef array) {
+  CacheType cache = op.getCache().getType();
+  bool isShared = cache.getArrays()[cache.getArrayIndex(array)].heads < shape.kvHeads;
+  return isShared ? constant(0) : kvHead;
+}
+
+StreamSkeleton::Scales StreamSkeleton::loadScales(ComponentAttr component) {
+  Scales scales;
+  ScaleAttr attr = component.getScale();
+  if (!attr)
+    return scales;
+  if (FloatAttr value = attr.getConstant()) {
+    scales.factors.push_back(arith::ConstantOp::create(b, loc, value));
+    return scales;
+  }
+  scales.groups = getNumScales(component);
+  scales.scaleSlot = shape.findSlot(component, kScaleSuffix);
+  scales.zeroSlot = shape.findSlot(component, kZeroSuffix);
+  if (scales.scaleSlot)
+    return scales;
+  // What is static lies at every page and token.
+  auto load = [&](StringRef suffix) {
+    std::string name = (component.getName().getValue() + suffix).str();
+    KernelBuilder k(b, loc);
+    Value row = PageRowOp::create(b, loc, k.globalPtr(), arguments.array(name), k.i64(0),
+                                  headOf(name));
+    int64_t bytes = attr.getElementType().getIntOrFloatBitWidth() / 8;
+    SmallVector<Value> values;
+    for (int64_t group = 0; group < scales.groups; ++group)
+      values.push_back(k.toF32(
+          k.loadInvariant(attr.getElementType(), k.at(row, group * bytes), bytes)));
+    return values;
+  };
+  scales.factors = load(kScaleSuffix);
+  if (attr.getZeroPoint())
+    scales.zeros = load(kZeroSuffix);
+  return scales;
 }
 
 void StreamSkeleton::emitItem(Value index) {
@@ -205,10 +427,15 @@ void StreamSkeleton::emitItem(Value index) {
   int64_t rows = shape.stream.getRows(), columns = shape.paddedValueWidth();
   TileType sums = shape.isTransposed() ? tile(columns, rows, b.getF32Type())
                                        : tile(rows, columns, b.getF32Type());
-  auto vec = VecType::get(b.getContext(), rows, shape.isTransposed() ? 1 : 0, LayoutAttr());
+  VecType vec = vecType();
   SmallVector<Value> inits = {fill(sums, 0.0),
                               fill(vec, -std::numeric_limits<double>::infinity()),
                               fill(vec, 0.0)};
+  if (carriesReference())
+    inits.push_back(fill(vec, std::numeric_limits<float>::min()));
+  if (valueScales.zeroSlot)
+    for (int64_t group = 0; group < valueScales.groups; ++group)
+      inits.push_back(fill(vec, 0.0));
   SmallVector<Attribute> slotTypes;
   for (SlotType slot : shape.slots)
     slotTypes.push_back(TypeAttr::get(slot));
@@ -235,18 +462,41 @@ void StreamSkeleton::emitItem(Value index) {
 
   // Loaded again rather than kept in registers over the loop.
   Value again = loadItem(index);
-  FinishOp::create(b, loc, stream.getResult(0), stream.getResult(1), stream.getResult(2), again,
+  int64_t interleave = shape.interleave();
+  FinishOp::create(b, loc, emitScaledSums(stream.getResults()), stream.getResult(1), stream.getResult(2), again,
                    kvHead, firstRow, arguments.tensor(op.getOutput()),
                    op.getLse() ? arguments.tensor(op.getLse()) : Value(),
                    op.getSinks() ? arguments.tensor(op.getSinks()) : Value(),
                    arguments.get(KernelValue::PartsOutput),
                    arguments.get(KernelValue::PartsStats), shape.stream.getForm(), shape.group,
-                   shape.valueWidth, shape.stream.getQueryTokens(), shape.exchangeOffset());
+                   shape.valueWidth, shape.stream.getQueryTokens(), shape.exchangeOffset(),
+                   interleave > 1 ? b.getI64IntegerAttr(interleave) : IntegerAttr());
+}
+
+/// True of scales or zero points of a component that is read.
+bool StreamSkeleton::isRead(StringRef array) {
+  return llvm::any_of(shape.components, [&](ComponentAttr component) {
+    StringRef name = component.getName().getValue();
+    return array == (name + kScaleSuffix).str() || array == (name + kZeroSuffix).str();
+  });
+}
+
+StreamSkeleton::Scales StreamSkeleton::loadTermScales(unsigned term) {
+  ComponentAttr component = op.getTermComponent(term);
+  // A constant is in the scale of the scores.
+  bool isConstant = component.getScale() && component.getScale().getConstant();
+  return isConstant && op.getQueries().size() == 1 ? Scales() : loadScales(component);
 }
 
 void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
-  for (SlotType slot : shape.slots) {
-    lanes.push_back(CopyPlan::chooseLanes(slot.getChunks()));
+  CacheType cache = op.getCache().getType();
+  auto copyBytesOf = [&](StringRef name) {
+    CacheArray array = cache.getArrays()[cache.getArrayIndex(name)];
+    return CopyPlan::getCopyBytes(array.width *
+                                  array.getMemoryElement().getIntOrFloatBitWidth() / 8);
+  };
+  for (auto [slot, array] : llvm::zip(shape.slots, shape.arrays)) {
+    lanes.push_back(CopyPlan::chooseLanes(slot.getDataBytes() / copyBytesOf(array)));
     auto *found = llvm::find(lookupLanes, lanes.back());
     lookups.push_back(found - lookupLanes.begin());
     if (found == lookupLanes.end())
@@ -255,12 +505,15 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   // What is staged is read by 16 bytes; what is merged, written by 8.
   for (Value query : op.getQueries())
     arguments.addTensor(query, shape.stagesQuery() ? 16 : 4);
-  for (ComponentAttr component : shape.components)
-    arguments.addComponent(component, /*alignment=*/16);
+  for (StringRef array : shape.arrays)
+    arguments.addArray(array, copyBytesOf(array));
+  for (const CacheArray &array : cache.getArrays())
+    if (array.isStatic && isRead(array.name))
+      arguments.addArray(array.name);
   arguments.add(KernelValue::PageIds);
   arguments.add(KernelValue::ListItems);
   arguments.add(KernelValue::ListCounts);
-  arguments.addTensor(op.getOutput(), shape.mergesWarps() ? 8 : 4);
+  arguments.addTensor(op.getOutput(), shape.mergesWarps() ? 8 : 4 * shape.interleave());
   if (op.getLse())
     arguments.addTensor(op.getLse());
   if (op.getSinks())
@@ -281,6 +534,9 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
                                     b.getI64IntegerAttr(shape.stream.getRows()));
   kvHead = blockOp.getKvHead();
   firstRow = blockOp.getFirstRow();
+  for (unsigned term = 0; term < op.getQueries().size(); ++term)
+    termScales.push_back(loadTermScales(term));
+  valueScales = loadScales(op.getValueComponent());
   Value items =
       LLVM::LoadOp::create(b, loc, b.getI32Type(), arguments.get(KernelValue::ListCounts), 4);
   Value first = NVVM::BlockIdYOp::create(b, loc, b.getI32Type());

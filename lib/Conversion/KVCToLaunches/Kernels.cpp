@@ -122,8 +122,12 @@ LogicalResult LaunchFunction::setAlignments() {
         alignments[of] = std::max(alignments[of], alignment);
       };
       require(value);
-      if (auto cache = value.getDefiningOp<CacheFromBuffersOp>())
-        llvm::for_each(cache.getBuffers(), require);
+      if (auto cache = value.getDefiningOp<CacheFromBuffersOp>()) {
+        // A fused buffer has all components.
+        auto type = cast<CacheType>(value.getType());
+        int64_t index = cache.getFused() ? 0 : type.getArrayIndex(parameter.name);
+        require(cache.getBuffers()[index]);
+      }
       if (!isPlaced(value))
         continue;
       auto type = cast<RankedTensorType>(value.getType());

@@ -58,7 +58,7 @@ void LaunchFunction::emitParameter(const Kernel &kernel, const KernelParameter &
     if (parameter.value == KernelValue::Component) {
       auto type = cast<CacheType>(getArgument(kernel, parameter).getType());
       data = offsetof(kvc_cache_view_t, components) +
-             type.getComponentIndex(parameter.name) * sizeof(kvc_component_view_t);
+             type.getArrayIndex(parameter.name) * sizeof(kvc_component_view_t);
       strides = data + offsetof(kvc_component_view_t, page_stride);
     }
     results.push_back(abi.loadPtr(structure, data));

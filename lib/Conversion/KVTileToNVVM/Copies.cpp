@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Thread t copies `chunksPerLane` chunks, `lanes` apart, of row t / lanes + pass *
-// rowsPerPass. A row that is no key of the item is copied with size 0, which writes
+// rowsPerPass. Chunks have 16 bytes, or those of one copy where rows are not aligned to
+// 16. A row that is no key of the item is copied with size 0, which writes
 // zeros, from an address in a page that the item does own.
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -108,8 +109,9 @@ public:
         item(item), slot(slot),
         plan(CopyPlan::get(slotType.getRows(), op.getLanes(), getThreads(op),
                            type.getPageSize())),
-        source(source) {
-    plan.chunksPerLane = slotType.getChunks() / plan.lanes;
+        source(source), elementBytes(type.getElementType().getIntOrFloatBitWidth() / 8),
+        copyBytes(op.getCopyBytes()) {
+    plan.chunksPerLane = slotType.getDataBytes() / copyBytes / plan.lanes;
     Value thread = k.threadId();
     row = k.div(thread, plan.lanes);
     chunk = k.rem(thread, plan.lanes);
@@ -117,7 +119,7 @@ public:
     Value offset = k.mul(k.toI64(kvHead), source.headStride);
     if (plan.sharesPages)
       offset = k.add(offset, k.mul(k.toI64(row), source.tokenStride));
-    offset = k.add(k.mul(offset, 2), k.mul(k.toI64(chunk), 16));
+    offset = k.add(k.mul(offset, elementBytes), k.mul(k.toI64(chunk), copyBytes));
     base = k.at(source.data, offset);
   }
 
@@ -130,6 +132,9 @@ private:
   Value sourceOf(int64_t pass);
   /// Address of the thread's first chunk, and how the swizzle goes on from there.
   Value destinationOf(int64_t pass);
+  /// Address of its chunk `i`, if chunks have not 16 bytes or rows no gaps.
+  Value smallDestinationOf(int64_t pass, int64_t i);
+  void copy(Value to, Value from, Value bytes);
 
   KernelBuilder &k;
   PagesType type;
@@ -139,6 +144,7 @@ private:
   SlotValues slot;
   CopyPlan plan;
   const PagesValues &source;
+  int64_t elementBytes, copyBytes;
   Value row, chunk, firstKey, base;
 };
 } // namespace
@@ -150,17 +156,17 @@ Value Fetch::isWhole() {
 }
 
 Value Fetch::sourceOf(int64_t pass) {
-  Value page = k.mul(k.toI64(ids[pass / plan.passesPerPage]), k.mul(source.pageStride, 2));
+  Value page = k.mul(k.toI64(ids[pass / plan.passesPerPage]), k.mul(source.pageStride, elementBytes));
   Value address = k.at(base, page);
   int64_t pageSize = type.getPageSize(), keys = slotType.getRows();
   if (plan.sharesPages && pageSize <= keys) {
     int64_t inPage = pass % plan.passesPerPage * plan.rowsPerPass;
-    return inPage == 0 ? address : k.at(address, k.mul(source.tokenStride, 2 * inPage));
+    return inPage == 0 ? address : k.at(address, k.mul(source.tokenStride, elementBytes * inPage));
   }
   Value token = k.add(firstKey, pass * plan.rowsPerPass);
   if (!plan.sharesPages)
     token = k.add(token, row);
-  Value inPage = k.mul(k.toI64(k.rem(token, pageSize)), k.mul(source.tokenStride, 2));
+  Value inPage = k.mul(k.toI64(k.rem(token, pageSize)), k.mul(source.tokenStride, elementBytes));
   return k.at(address, inPage);
 }
 
@@ -172,8 +178,32 @@ Value Fetch::destinationOf(int64_t pass) {
   return emitChunkPointer(k, slotType, slot, k.add(row, pass * plan.rowsPerPass), chunk);
 }
 
+Value Fetch::smallDestinationOf(int64_t pass, int64_t i) {
+  Value place = k.add(row, pass * plan.rowsPerPass);
+  Value offset = k.mul(k.add(chunk, i * plan.lanes), copyBytes);
+  if (slotType.getLayout() == SlotLayout::Linear) {
+    Value address = k.add(slot.base, k.add(k.mul(place, slotType.getRowBytes()), offset));
+    return k.at(k.toShared(address), slot.offset);
+  }
+  return k.at(emitChunkPointer(k, slotType, slot, place, k.div(offset, 16)),
+              k.rem(offset, 16));
+}
+
+void Fetch::copy(Value to, Value from, Value bytes) {
+  if (copyBytes >= 4)
+    return k.copyAsync(to, from, bytes, copyBytes);
+  // Copies of 2 bytes are none: the thread takes them through a register.
+  Type half = k.b.getIntegerType(16);
+  Value loaded = k.load(half, from, 2);
+  if (bytes)
+    loaded = k.select(k.compare(Predicate::ne, bytes, k.i32(0)), loaded,
+                      arith::ConstantOp::create(k.b, k.loc, k.b.getIntegerAttr(half, 0)));
+  k.store(loaded, to, 2);
+}
+
 void Fetch::emit(bool checked) {
-  int64_t realChunks = type.getWidth() / 8;
+  int64_t realChunks = type.getWidth() * elementBytes / copyBytes;
+  bool isSmall = copyBytes != 16 || slotType.getLayout() == SlotLayout::Linear;
   // As unsigned numbers: kvBegin <= token < kvEnd.
   Value distance = k.sub(k.add(firstKey, row), item.kvBegin);
   Value length = k.sub(item.kvEnd, item.kvBegin);
@@ -182,25 +212,25 @@ void Fetch::emit(bool checked) {
       Value bytes;
       if (checked) {
         Value isKey = k.compare(Predicate::ult, k.add(distance, pass * plan.rowsPerPass), length);
-        bytes = k.select(isKey, k.i32(16), k.i32(0));
+        bytes = k.select(isKey, k.i32(copyBytes), k.i32(0));
       }
-      Value from = sourceOf(pass), to = destinationOf(pass);
+      Value from = sourceOf(pass), to = isSmall ? Value() : destinationOf(pass);
       for (int64_t i = 0; i < plan.chunksPerLane; ++i) {
         // Lanes are a power of two up to 8, so chunks that are lanes * i apart keep
         // the low bits that the swizzle changes; it has whole groups of 8.
-        Value target = k.at(to, i * plan.lanes * 16);
+        Value target = isSmall ? smallDestinationOf(pass, i) : k.at(to, i * plan.lanes * 16);
         int64_t last = (i + 1) * plan.lanes - 1;
         if (last < realChunks) {
-          k.copyAsync(target, k.at(from, i * plan.lanes * 16), bytes);
+          copy(target, k.at(from, i * plan.lanes * copyBytes), bytes);
           continue;
         }
         // Columns past the width: zeros, from an address that is there.
         Value isColumn = k.compare(Predicate::slt, k.add(chunk, i * plan.lanes),
                                    k.i32(realChunks));
-        Value some = k.select(isColumn, bytes ? bytes : k.i32(16), k.i32(0));
-        Value offset = k.select(isColumn, k.i64(i * plan.lanes * 16), k.i64(0));
-        Value start = k.select(isColumn, k.i64(0), k.mul(k.toI64(chunk), -16));
-        k.copyAsync(target, k.at(from, k.add(offset, start)), some);
+        Value some = k.select(isColumn, bytes ? bytes : k.i32(copyBytes), k.i32(0));
+        Value offset = k.select(isColumn, k.i64(i * plan.lanes * copyBytes), k.i64(0));
+        Value start = k.select(isColumn, k.i64(0), k.mul(k.toI64(chunk), -copyBytes));
+        copy(target, k.at(from, k.add(offset, start)), some);
       }
     };
     int64_t rows = slotType.getRows();

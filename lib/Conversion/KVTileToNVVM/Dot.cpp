@@ -14,7 +14,15 @@
 //
 // so that one lane address serves every operand of a slot; they are the registers of
 // a fragment of A, or of two fragments of B, in one order or another.
+//
+// Codes of a quantised cache are read the same way, 16 bits at a time, and converted in
+// registers. Along the width a register then has 4 or 8 columns of one token where one
+// of 16-bit elements has 2: enough for 1 or 2 steps of 16 columns, whose order does not
+// matter as long as the query has the same. Along the tokens, transposed, it has 2 or 4
+// columns of two tokens: a block of 8 columns for each of them, which kvtile.finish puts
+// in their places.
 //===----------------------------------------------------------------------===//
+#include "CodeConverter.h"
 #include "Lowering.h"
 
 using namespace mlir;
@@ -39,6 +47,10 @@ public:
   /// Rows 8 r to 8 r + 7, columns 32 c to 32 c + 31: matrix i holds columns 8 i on;
   /// with `half` only the first two.
   Registers wideBlock(int64_t r, int64_t c, bool half);
+  /// Rows 8 r to 8 r + 7, columns 16 c to 16 c + 15, or with `half` the first 8.
+  Registers pairBlock(int64_t r, int64_t c, bool half);
+  /// True if the block at columns 16 c is the last of a row and half as wide.
+  bool endsAt(int64_t c) const { return 2 * c + 2 > type.getChunks(); }
 
 private:
   /// Address of the row `row` (of this lane) and of chunk `laneChunk` + 2 `pair`.
@@ -112,6 +124,16 @@ Registers SlotReader::wideBlock(int64_t r, int64_t c, bool half) {
   return found;
 }
 
+Registers SlotReader::pairBlock(int64_t r, int64_t c, bool half) {
+  Registers &found = blocks[{r, c}];
+  if (found.empty()) {
+    Value from = address(k.bitAnd(position.lane, 7), k.bitAnd(k.div(position.lane, 8), 1), r * 8,
+                         c * 2);
+    found = k.loadMatrices(from, transpose, half ? 1 : 2);
+  }
+  return found;
+}
+
 /// The operand that registers hold: those of the warp's block.
 static Operand getTileOperand(TileType type, ValueRange registers) {
   Operand operand;
@@ -122,6 +144,56 @@ static Operand getTileOperand(TileType type, ValueRange registers) {
   operand.b = [=](int64_t kk, int64_t n) {
     int64_t columns = type.getWarpColumns() / 8;
     return Registers(registers.slice((kk * columns + n) * 2, 2));
+  };
+  return operand;
+}
+
+/// An operand of codes. Columns are counted as those of the product are: 16 bits of each
+/// step and fragment of a key or value.
+static Operand getCodeOperandA(SlotReader &reader, CodeConverter &codes, SlotType type,
+                               bool isTransposed) {
+  // Chunks of 16 bytes are fragments of 16 columns: 1 of them, or 2 of 4 bits.
+  int64_t perChunk = type.getInterleave() / 2;
+  Operand operand;
+  operand.a = [=, &reader, &codes](int64_t m, int64_t kk) -> Registers {
+    int64_t index = isTransposed ? m : kk;
+    int64_t chunk = index / perChunk, first = index % perChunk * 2;
+    Registers r = isTransposed ? reader.block(kk, chunk / 2, reader.endsAt(chunk / 2))
+                               : reader.block(m, chunk / 2, reader.endsAt(chunk / 2));
+    const int64_t low = chunk % 2 * 2;
+    if (isTransposed) {
+      Registers early = codes.alongTokens(r[low]), late = codes.alongTokens(r[low + 1]);
+      return {early[first], early[first + 1], late[first], late[first + 1]};
+    }
+    Registers top = codes.alongWidth(r[low]), bottom = codes.alongWidth(r[low + 1]);
+    return {top[first], bottom[first], top[first + 1], bottom[first + 1]};
+  };
+  return operand;
+}
+
+static Operand getCodeOperandB(SlotReader &reader, CodeConverter &codes, SlotType type,
+                               bool isTransposed, int64_t columns) {
+  int64_t interleave = type.getInterleave();
+  Operand operand;
+  operand.b = [=, &reader, &codes](int64_t kk, int64_t n) -> Registers {
+    if (!isTransposed) {
+      int64_t chunk = n / interleave, which = n % interleave;
+      Registers r = reader.block(kk, chunk / 2, reader.endsAt(chunk / 2));
+      const int64_t low = chunk % 2 * 2;
+      return {codes.alongTokens(r[low])[which], codes.alongTokens(r[low + 1])[which]};
+    }
+    int64_t perChunk = interleave / 2, chunk = kk / perChunk, first = kk % perChunk * 2;
+    Value codesOfKeys;
+    if (columns % 2 != 0) {
+      // Two chunks of 8 keys; of an odd number the last has none beside it.
+      Registers r = reader.pairBlock(n, chunk / 2, reader.endsAt(chunk / 2));
+      codesOfKeys = r[chunk % 2];
+    } else {
+      Registers r = reader.block(n / 2, chunk / 2, reader.endsAt(chunk / 2));
+      codesOfKeys = r[chunk % 2 * 2 + n % 2];
+    }
+    Registers numbers = codes.alongWidth(codesOfKeys);
+    return {numbers[first], numbers[first + 1]};
   };
   return operand;
 }
@@ -158,6 +230,11 @@ static Operand getOperandB(SlotReader &reader, bool isTransposed, int64_t column
 }
 
 namespace {
+/// Fragments from `begin` to `end` (exclusive).
+struct Range {
+  int64_t begin, end;
+};
+
 struct LowerDot final : Lowering<DotOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(DotOp op, Adaptor adaptor, Rewriter &rewriter) const override {
@@ -182,6 +259,14 @@ struct LowerDot final : Lowering<DotOp> {
 
     int64_t rows = result.getWarpRows() / 16, columns = result.getWarpColumns() / 8;
     std::optional<SlotReader> readerA, readerB;
+    std::optional<CodeConverter> codes;
+    // From columns of a slot to what ldmatrix counts, 16 bits.
+    auto toUnits = [&](SlotType slot, BlockOffset &origin, int64_t unit) {
+      if (!slot.holdsCodes() || !origin.column)
+        return origin.column ? unit : 0;
+      origin.column = k.div(origin.column, slot.getInterleave());
+      return unit / slot.getInterleave();
+    };
     Operand a, b;
     if (tileA) {
       a = getTileOperand(tileA, adaptor.getA());
@@ -190,10 +275,14 @@ struct LowerDot final : Lowering<DotOp> {
       BlockOffset origin{offset.row, offsetK};
       if (isTransposed)
         std::swap(origin.row, origin.column);
-      readerA.emplace(k, position, slotA, adaptor.getA(), origin,
-                      origin.column ? (isTransposed ? result.getWarpRows() : warpK) : 0,
-                      isTransposed);
-      a = getOperandA(*readerA, isTransposed);
+      int64_t unit = toUnits(slotA, origin, isTransposed ? result.getWarpRows() : warpK);
+      readerA.emplace(k, position, slotA, adaptor.getA(), origin, unit, isTransposed);
+      if (slotA.holdsCodes()) {
+        codes.emplace(k, slotA.getElementType());
+        a = getCodeOperandA(*readerA, *codes, slotA, isTransposed);
+      } else {
+        a = getOperandA(*readerA, isTransposed);
+      }
     }
     if (tileB) {
       b = getTileOperand(tileB, adaptor.getB());
@@ -202,18 +291,32 @@ struct LowerDot final : Lowering<DotOp> {
       BlockOffset origin{offsetK, offset.column};
       if (isTransposed)
         std::swap(origin.row, origin.column);
-      readerB.emplace(k, position, slotB, adaptor.getB(), origin,
-                      origin.column ? (isTransposed ? warpK : result.getWarpColumns()) : 0,
+      int64_t unit = toUnits(slotB, origin, isTransposed ? warpK : result.getWarpColumns());
+      readerB.emplace(k, position, slotB, adaptor.getB(), origin, unit,
                       /*transpose=*/!isTransposed);
-      b = getOperandB(*readerB, isTransposed, columns, warpK / 16);
+      if (slotB.holdsCodes()) {
+        codes.emplace(k, slotB.getElementType());
+        b = getCodeOperandB(*readerB, *codes, slotB, isTransposed, columns);
+      } else {
+        b = getOperandB(*readerB, isTransposed, columns, warpK / 16);
+      }
     }
 
-    Type element = tileA ? tileA.getElementType() : slotA.getElementType();
+    // The whole, or what has the columns that are asked for.
+    Range stepsK{0, warpK / 16}, rangeM{0, rows}, rangeN{0, columns};
+    if (std::optional<ArrayRef<int64_t>> part = op.getColumns()) {
+      bool isA = slotA && slotA.holdsCodes();
+      bool isKey = isA ? !op.getTransposeA() : op.getTransposeB();
+      Range &range = isKey ? stepsK : isA ? rangeM : rangeN;
+      int64_t size = &range == &rangeN ? 8 : 16;
+      range = {(*part)[0] / size, std::min(range.end, (*part)[1] / size)};
+    }
+    Type element = tileA ? tileA.getElementType() : slotA.getOperandElement();
     SmallVector<Value> sums(adaptor.getAcc());
-    for (int64_t kk = 0; kk < warpK / 16; ++kk)
-      for (int64_t m = 0; m < rows; ++m) {
+    for (int64_t kk = stepsK.begin; kk < stepsK.end; ++kk)
+      for (int64_t m = rangeM.begin; m < rangeM.end; ++m) {
         Registers fragmentA = a.a(m, kk);
-        for (int64_t n = 0; n < columns; ++n) {
+        for (int64_t n = rangeN.begin; n < rangeN.end; ++n) {
           auto sum = MutableArrayRef(sums).slice((m * columns + n) * 4, 4);
           llvm::copy(k.multiply(fragmentA, b.b(kk, n), sum, element), sum.begin());
         }
@@ -229,7 +332,10 @@ struct LowerLoadTile final : Lowering<LoadTileOp> {
     KernelBuilder k(rewriter, op.getLoc());
     ThreadPosition position(k);
     TileType tile = op.getTile().getType();
-    SlotReader reader(k, position, op.getSlot().getType(), adaptor.getSlot(), BlockOffset(),
+    BlockOffset origin;
+    if (tile.getLayout().getWarpRows() > 1) // of mma_a: each warp's own rows
+      origin.row = k.mul(position.warp, tile.getWarpRows());
+    SlotReader reader(k, position, op.getSlot().getType(), adaptor.getSlot(), origin,
                       /*originColumnUnit=*/0, /*transpose=*/false);
     SmallVector<Value> registers;
     if (tile.getLayout().getAtom() == Atom::MmaA) {

@@ -26,7 +26,7 @@ public:
         kvHead(adaptor.getKvHead()[0]), firstRow(adaptor.getFirstRow()[0]),
         partOutput(adaptor.getPartOutput()[0]), partStats(adaptor.getPartStats()[0]),
         acc(adaptor.getAcc()), max(adaptor.getMax()), sum(adaptor.getSum()),
-        warps(getThreads(op) / kWarpSize) {
+        warps(getThreads(op) / kWarpSize), interleave(op.getInterleave().value_or(1)) {
     if (op.getLse())
       lse.emplace(adaptor.getLse());
     if (op.getSinks())
@@ -56,6 +56,9 @@ private:
   int64_t width() const { return isTransposed() ? tile.getRows() : tile.getColumns(); }
   int64_t statsOffset() const { return warps * rows() * rowBytes(); }
 
+  /// The columns side by side that a thread has of `interleave` blocks from `block` on.
+  SmallVector<Value> columnsOf(const AccumulatorIndex &index, int64_t line, int64_t block);
+
   // Warps that hold whole rows or columns: from registers.
   void emitRegisters();
   SmallVector<Value> reduceSums();
@@ -72,6 +75,8 @@ private:
   Value kvHead, firstRow, partOutput, partStats, isFinal;
   ValueRange acc, max, sum;
   int64_t warps, queryHeads;
+  /// Blocks of 8 columns that lie between each other: see kvtile.dot.
+  int64_t interleave;
 };
 } // namespace
 
@@ -145,19 +150,35 @@ void Finish::storeWarp() {
     Value rowBase = k.add(base, k.mul(row, rowBytes()));
     if (isTransposed()) {
       // Value columns are rows of the tile.
-      Value to = k.toShared(k.add(rowBase, k.mul(position.group, 4)));
-      for (int64_t r = 0; r < index.rows; ++r)
-        for (int64_t half = 0; half < 2; ++half)
-          k.store(acc[index.registerOf(r, line / 2, half, line % 2)],
-                  k.at(to, (r * 16 + half * 8) * 4), 4);
+      Value to = k.toShared(k.add(rowBase, k.mul(position.group, 4 * interleave)));
+      for (int64_t block = 0; block < 2 * index.rows; block += interleave) {
+        SmallVector<Value> columns;
+        for (int64_t i = block; i < block + interleave; ++i)
+          columns.push_back(acc[index.registerOf(i / 2, line / 2, i % 2, line % 2)]);
+        if (interleave == 1)
+          k.store(columns[0], k.at(to, block * 32), 4);
+        else
+          k.storeRounded(columns, k.f32Type(), k.at(to, block * 32));
+      }
       continue;
     }
-    Value to = k.toShared(k.add(rowBase, k.mul(position.quarter, 8)));
-    for (int64_t c = 0; c < index.columns; ++c) {
-      int64_t first = index.registerOf(line / 2, c, line % 2, 0);
-      k.store(k.pair(acc[first], acc[first + 1]), k.at(to, c * 32), 8);
+    Value to = k.toShared(k.add(rowBase, k.mul(position.quarter, 8 * interleave)));
+    for (int64_t c = 0; c < index.columns; c += interleave) {
+      SmallVector<Value> columns = columnsOf(index, line, c);
+      for (size_t i = 0; i < columns.size(); i += 4) // 16 bytes are stored at once
+        k.storeRounded(ArrayRef(columns).slice(i, std::min<size_t>(4, columns.size() - i)),
+                       k.f32Type(), k.at(to, c * 32 + i * 4));
     }
   }
+}
+
+SmallVector<Value> Finish::columnsOf(const AccumulatorIndex &index, int64_t line,
+                                     int64_t block) {
+  SmallVector<Value> columns;
+  for (int64_t column = 0; column < 2; ++column)
+    for (int64_t c = block; c < block + interleave; ++c)
+      columns.push_back(acc[index.registerOf(line / 2, c, line % 2, column)]);
+  return columns;
 }
 
 SummedRow Finish::mergeWarps(Value row, Value column) {
@@ -250,7 +271,7 @@ void Finish::emitRegisters() {
   BlockOffset offset = emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(),
                                        tile.getWarpColumns());
   Value row = k.add(firstRow, addTo(k, offset.row, position.group));
-  Value column = addTo(k, offset.column, k.mul(position.quarter, 2));
+  Value column = addTo(k, offset.column, k.mul(position.quarter, 2 * interleave));
   for (size_t line = 0; line < totals.size(); ++line) {
     QueryRow query = emitQueryRow(k, item, kvHead, k.add(row, line / 2 * 16 + line % 2 * 8),
                                   op.getGroup());
@@ -259,9 +280,9 @@ void Finish::emitRegisters() {
       for (bool final : {true, false}) {
         OpBuilder::InsertionGuard guard(k.b);
         k.b.setInsertionPointToStart(final ? branch.thenBlock() : branch.elseBlock());
-        for (int64_t c = 0; c < index.columns; ++c) {
-          int64_t first = index.registerOf(line / 2, c, line % 2, 0);
-          SummedRow pair{max[line], totals[line], {acc[first], acc[first + 1]}};
+        for (int64_t c = 0; c < index.columns; c += interleave) {
+          SummedRow pair{max[line], totals[line], {}};
+          llvm::append_range(pair.columns, columnsOf(index, line, c));
           Value at = k.add(column, c * 8);
           Value isFirst = k.compare(Predicate::eq, at, k.i32(0));
           auto store = [&] {

@@ -194,6 +194,7 @@ void ConvertKVTileToNVVMPass::runOnOperation() {
   populateRowPatterns(converter, patterns);
   populateDotPatterns(converter, patterns);
   populateScorePatterns(converter, patterns);
+  populateScalePatterns(converter, patterns);
   populateSoftmaxPatterns(converter, patterns);
   populateFinishPatterns(converter, patterns);
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);

@@ -115,6 +115,7 @@ void populateCopyPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSe
 void populateRowPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateDotPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateScorePatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
+void populateScalePatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateSoftmaxPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateFinishPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 

@@ -173,6 +173,40 @@ struct LowerLoadRows final : Lowering<LoadRowsOp> {
   }
 };
 
+/// Two neighbouring 16-bit elements of `from` as two f16.
+static Value emitHalfPair(KernelBuilder &k, Value bits, Type from) {
+  if (from.isF16())
+    return bits;
+  Value pair = LLVM::BitcastOp::create(k.b, k.loc, VectorType::get(2, from), bits);
+  Value wide = arith::ExtFOp::create(k.b, k.loc, k.pairType(), pair);
+  return k.packPair(k.first(wide), k.second(wide), k.b.getF16Type());
+}
+
+/// The two low or high halves of two registers.
+static Value emitHalves(KernelBuilder &k, Value first, Value second, bool high) {
+  return NVVM::PermuteOp::create(k.b, k.loc, k.i32Type(), first, second,
+                                 k.i32(high ? 0x7632 : 0x5410), NVVM::PermuteMode::DEFAULT);
+}
+
+/// Stores chunk `chunk` (8 columns, as four pairs) of a row that is multiplied with codes
+/// of `bits` bits: see kvtile.stage_rows.
+static void emitStoreForCodes(KernelBuilder &k, SlotType type, const SlotValues &slot, Value row,
+                              Value chunk, ArrayRef<Value> pairs, int64_t bits) {
+  if (bits == 8) {
+    // Columns 8 h + 2 w of 16: t = 2 h + w / 2, i = w % 2.
+    Value block = k.mul(k.div(chunk, 2), 2), half = k.rem(chunk, 2);
+    for (int64_t i = 0; i < 2; ++i)
+      k.store(k.toVector({pairs[i], pairs[i + 2]}),
+              k.at(emitChunkPointer(k, type, slot, row, k.add(block, i)), k.mul(half, 8)), 8);
+    return;
+  }
+  // Columns 8 t of 32: place 8 i + 2 t + j has column i + 4 j of these.
+  Value block = k.mul(k.div(chunk, 4), 4), t = k.rem(chunk, 4);
+  for (int64_t i = 0; i < 4; ++i)
+    k.store(emitHalves(k, pairs[i / 2], pairs[i / 2 + 2], i % 2 != 0),
+            k.at(emitChunkPointer(k, type, slot, row, k.add(block, i)), k.mul(t, 4)), 4);
+}
+
 struct LowerStageRows final : Lowering<StageRowsOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(StageRowsOp op, Adaptor adaptor,
@@ -202,8 +236,14 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
         scf::YieldOp::create(rewriter, op.getLoc(),
                              k.toVector(SmallVector<Value>(4, k.i32(0))));
       }
-      k.store(loaded.getResult(0),
-              emitChunkPointer(k, slot, SlotValues(k, adaptor.getSlot()), row, chunk), 16);
+      SlotValues to(k, adaptor.getSlot());
+      if (std::optional<int64_t> bits = op.getForCodes()) {
+        SmallVector<Value> pairs;
+        for (Value pair : k.fromVector(loaded.getResult(0)))
+          pairs.push_back(emitHalfPair(k, pair, op.getSource().getType().getElementType()));
+        return emitStoreForCodes(k, slot, to, row, chunk, pairs, *bits);
+      }
+      k.store(loaded.getResult(0), emitChunkPointer(k, slot, to, row, chunk), 16);
     };
     k.forRange(k.threadId(), k.i32(slot.getRows() * chunks), k.i32(getThreads(op)), stage);
     rewriter.eraseOp(op);

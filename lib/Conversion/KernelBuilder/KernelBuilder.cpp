@@ -216,19 +216,24 @@ Value KernelBuilder::toShared(Value address) {
   return LLVM::IntToPtrOp::create(b, loc, sharedPtr(), address);
 }
 
-void KernelBuilder::copyAsync(Value shared, Value global, Value bytes) {
-  NVVM::CpAsyncOp::create(b, loc, shared, global, uint32_t(16), NVVM::LoadCacheModifierKind::CG,
-                          bytes);
+void KernelBuilder::copyAsync(Value shared, Value global, Value bytes, unsigned size) {
+  // Less than 16 bytes go through the first cache.
+  auto cache = size == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(b, loc, shared, global, size, cache, bytes);
 }
 
 SmallVector<Value, 4> KernelBuilder::loadMatrices(Value shared, bool transpose,
                                                   unsigned count) {
-  auto type =
-      LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, i32Type()));
+  Type type = i32Type(); // of one matrix; of several a structure
+  if (count > 1)
+    type =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, i32Type()));
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
   Value loaded = NVVM::LdMatrixOp::create(
       b, loc, type, shared, count, transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       shape, NVVM::LdStMatrixEltType::B16);
+  if (count == 1)
+    return {loaded};
   SmallVector<Value, 4> matrices;
   for (unsigned i = 0; i < count; ++i)
     matrices.push_back(LLVM::ExtractValueOp::create(b, loc, loaded, ArrayRef<int64_t>{i}));

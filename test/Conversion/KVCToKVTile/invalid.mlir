@@ -5,7 +5,7 @@
 !cache = !kvc.cache<page = 16, k: 8x128xf32, v: 8x128xf32>
 func.func @element(%q: tensor<?x8x128xf32>, %cache: !cache, %batch: !kvc.batch)
     -> tensor<?x8x128xf32> {
-  // expected-error@below {{has no GPU kernel for component 'v' of 'f32'; supported: bf16, f16}}
+  // expected-error@below {{has no GPU kernel for component 'v' of 'f32'; supported: bf16, f16, f8E4M3FN, f8E5M2, i8, i4}}
   %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
       : !cache, tensor<?x8x128xf32> -> tensor<?x8x128xf32>
   return %o : tensor<?x8x128xf32>

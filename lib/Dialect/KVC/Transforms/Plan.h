@@ -57,6 +57,16 @@ struct Problem {
   int64_t softcaps = 0;
   /// Terms of 16 bits that a probability is the sum of: two for values of few columns.
   int64_t probabilityTerms = 1;
+  /// Of quantised components. Columns that are read of a token as operands, keys and
+  /// values, in units of 16 bits; and instructions of a warp to convert them.
+  int64_t operandColumns = 0;
+  double conversions = 0;
+  bool meetsCodes = false;    ///< Rows of the query that do are in shared memory.
+  bool splitsKeySums = false; ///< Groups along a key are summed apart.
+  /// Columns of the value that lie between each other, that share a scale, and groups of
+  /// those that a token has scales for.
+  int64_t interleave = 1, valueGroup = 0, valueGroups = 1;
+  bool hasValueZeros = false;
   bool isDeterministic = false;
 
   int64_t queryHeads() const { return kvHeads * group; }

@@ -59,11 +59,26 @@ FailureOr<AllowedForms> plan::parseForms(StringRef text,
 }
 
 Type plan::getMatrixElement(AttentionOp op, TargetAttr target) {
+  // Codes become f16; beside them, and of queries and output, either type will do.
   Type element = op.getValueComponent().getElementType();
-  bool isSame = getElementTypeOrSelf(op.getOutput()) == element;
-  for (auto [index, query] : llvm::enumerate(op.getQueries()))
-    isSame &= getElementTypeOrSelf(query) == element &&
-              op.getTermComponent(index).getElementType() == element;
+  bool hasCodes = isQuantized(element), isSame = true;
+  SmallVector<Type> others = {getElementTypeOrSelf(op.getOutput())};
+  for (auto [index, query] : llvm::enumerate(op.getQueries())) {
+    Type key = op.getTermComponent(index).getElementType();
+    hasCodes |= isQuantized(key);
+    others.push_back(getElementTypeOrSelf(query));
+    if (!isQuantized(key)) {
+      others.push_back(key);
+      isSame &= key == others[others.size() - 2];
+    }
+  }
+  auto is16Bit = [](Type type) { return type.isF16() || type.isBF16(); };
+  if (hasCodes) {
+    isSame &= llvm::all_of(others, is16Bit) && (isQuantized(element) || is16Bit(element));
+    element = Float16Type::get(op.getContext());
+  } else {
+    isSame = llvm::all_of(others, [&](Type other) { return other == element; });
+  }
   return isSame && target.getMatrixRate(element) > 0 ? element : Type();
 }
 

@@ -69,7 +69,10 @@ static TileWork getTileWork(const Problem &problem, const Shape &s) {
   double matrixInstructions = work.operations / 4096; // m16n8k16
 
   // Elements that warps load from shared memory as operands.
-  double operands = s.form == StreamForm::Rows ? warps * tileElements : tileElements;
+  // In units of 16 bits; where each warp has all keys, it converts all codes.
+  double readers = s.form == StreamForm::Rows ? warps : 1;
+  double operands = readers * (tileElements + keys * (problem.operandColumns -
+                                                      problem.keyPadded - problem.valuePadded));
   if (s.sharesQuery())
     operands += (s.form == StreamForm::Rows ? 1 : warps) * rows * s.keyWidth;
   if (s.form == StreamForm::Columns)
@@ -85,7 +88,8 @@ static TileWork getTileWork(const Problem &problem, const Shape &s) {
   double copiedBytes = keys * problem.sharedTokenBytes;
 
   work.instructions =
-      matrixInstructions + operands / 256 + lanes / 32 + rowStatistics + copiedBytes / 512 * 3;
+      matrixInstructions + operands / 256 + lanes / 32 + rowStatistics +
+      copiedBytes / 512 * 3 + readers * keys * problem.conversions;
   work.exponentials = scores * (1 + 2 * problem.softcaps);
   work.sharedBytes =
       operands * 2 + copiedBytes + (s.form == StreamForm::Columns ? scores * 2 : 0);

@@ -21,6 +21,9 @@ static constexpr int64_t kRegisterUnit = 256, kReservedShared = 1024;
 /// with these no kernel of an estimate up to 255 was seen to spill.
 static constexpr int64_t kOtherRegisters = 64, kRowRegisters = 4;
 
+/// The same for codes on their way to operands.
+static constexpr int64_t kCodeRegisters = 24;
+
 /// Rows whose statistics a thread has.
 static int64_t getThreadRows(const Shape &s) {
   return s.warpRows() / (s.form == StreamForm::TokensM ? 4 : 8);
@@ -31,9 +34,17 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
   int64_t scoreWarps = s.form == StreamForm::Rows ? 1 : s.warps;
   int64_t output = llvm::divideCeil(s.warpRows() * s.valueWidth, 32 * splitsOutput);
   int64_t scores = llvm::divideCeil(s.warpRows() * s.keys, 32 * scoreWarps);
+  int64_t codes = 0;
+  if (problem.conversions > 0) {
+    // Sums of a group beside those of all, and probabilities beside weights.
+    codes = kCodeRegisters + (problem.splitsKeySums ? scores : 0) +
+            (problem.valueGroups > 1 ? scores : 0) + 2 * getThreadRows(s);
+    if (problem.hasValueZeros)
+      codes += problem.valueGroups * getThreadRows(s);
+  }
   return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
          problem.probabilityTerms * llvm::divideCeil(scores, 2) + kOtherRegisters +
-         kRowRegisters * getThreadRows(s);
+         kRowRegisters * getThreadRows(s) + codes;
 }
 
 int64_t plan::getMergeBytes(const Shape &s) {
@@ -44,10 +55,10 @@ static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   int64_t ring = s.stages * s.keys * problem.sharedTokenBytes;
   int64_t bytes = std::max(ring, getMergeBytes(s));
   // Rows that several warps need are read from global memory once.
-  if (s.sharesQuery() || s.form != StreamForm::Rows)
+  if (s.sharesQuery() || s.form != StreamForm::Rows || problem.meetsCodes)
     bytes += s.rows * problem.sharedQueryBytes;
   // Probabilities, padded to whole swizzles, and the maxima of each warp.
-  int64_t terms = problem.probabilityTerms;
+  int64_t terms = problem.probabilityTerms * problem.valueGroups;
   if (s.form == StreamForm::Columns)
     bytes += terms * s.rows * (s.keys * 2 + (s.keys % 64 == 0 ? 0 : 16)) + s.rows * s.warps * 4;
   return bytes;
@@ -63,7 +74,15 @@ static int64_t getResident(int64_t sharedBytes, int64_t registers, int64_t warps
 }
 
 /// Why a stream cannot run, or an empty text.
-static std::string getMisfit(const GPUCost &cost, TargetAttr target) {
+static std::string getMisfit(const GPUCost &cost, const Problem &problem, const Shape &s,
+                             TargetAttr target) {
+  if (s.form == StreamForm::Columns && problem.hasValueZeros)
+    return "expected symmetric scales of the value";
+  if (int64_t columns = s.valueWidth / s.warps; s.form == StreamForm::Columns &&
+                                                problem.valueGroups > 1 &&
+                                                problem.valueGroup % columns != 0)
+    return llvm::formatv("expected groups of {0} columns to be of whole warps, got warps of {1}",
+                         problem.valueGroup, columns);
   if (cost.registers > kMaxRegisters)
     return llvm::formatv("expected at most {0} registers a thread, got {1}", kMaxRegisters,
                          cost.registers);
@@ -80,5 +99,5 @@ void plan::setResources(GPUCost &cost, const Problem &problem, const Shape &s,
   cost.registers = getRegisters(problem, s);
   cost.shared = getSharedBytes(problem, s);
   cost.resident = getResident(cost.shared, cost.registers, s.warps, target);
-  cost.misfit = getMisfit(cost, target);
+  cost.misfit = getMisfit(cost, problem, s, target);
 }

@@ -14,6 +14,9 @@ using namespace mlir;
 using namespace kvc;
 using namespace kvc::plan;
 
+/// Columns in which rows are computed.
+static int64_t getColumnUnit(Type element) { return element.isInteger(4) ? 32 : 16; }
+
 static int64_t getRowBytes(Type element, int64_t width) {
   return width * element.getIntOrFloatBitWidth() / 8;
 }
@@ -22,8 +25,25 @@ static int64_t getRowBytes(Type element, int64_t width) {
 /// at once are on different banks: by swizzling where the chunks are a multiple
 /// of 8, else by one more, which makes their number odd.
 static int64_t getSharedRowBytes(Type element, int64_t width) {
-  int64_t chunks = getRowBytes(element, llvm::alignTo(width, 16)) / 16;
-  return (chunks % 8 == 0 ? chunks : chunks + 1) * 16;
+  int64_t chunks = getRowBytes(element, llvm::alignTo(width, getColumnUnit(element))) / 16;
+  return (chunks % 8 == 0 ? chunks : chunks | 1) * 16;
+}
+
+/// Instructions of a warp to convert the code of a column, 1 / 32 of what it takes in each
+/// lane: of 8 bits 4 codes are one register.
+static double getConversionCost(Type element) {
+  if (element.isInteger(4))
+    return 9.0 / 256;
+  return (element.isInteger(8) ? 5.0 : 3.5) / 128;
+}
+
+/// Bytes of the scales and zero points that a token has of a component.
+static int64_t getScaleBytes(ComponentAttr component) {
+  ScaleAttr scale = component.getScale();
+  if (!scale || scale.getIsStatic())
+    return 0;
+  return getRowBytes(scale.getElementType(), getNumScales(component)) *
+         (scale.getZeroPoint() ? 2 : 1);
 }
 
 static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
@@ -38,9 +58,26 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
   problem.pageSize = op.getCache().getType().getPageSize();
   problem.isDeterministic = op.getDeterministic();
   problem.valueWidth = value.getWidth();
-  problem.probabilityTerms =
-      value.getWidth() < (value.getElementType().isBF16() ? 128 : 64) ? 2 : 1;
-  problem.valuePadded = llvm::alignTo(value.getWidth(), 16);
+  Type valueElement = value.getElementType();
+  problem.probabilityTerms = value.getWidth() < (valueElement.isBF16() ? 128 : 64) ? 2 : 1;
+  if (isQuantized(valueElement) && getElement(op.getOutput()).isBF16())
+    problem.probabilityTerms = 1;
+  problem.valuePadded = llvm::alignTo(value.getWidth(), getColumnUnit(valueElement));
+  auto addConversions = [&](ComponentAttr component, int64_t columns) {
+    Type element = component.getElementType();
+    int64_t bits = std::min(16u, element.getIntOrFloatBitWidth());
+    problem.operandColumns += columns * bits / 16;
+    if (isQuantized(element))
+      problem.conversions += columns * getConversionCost(element);
+  };
+  addConversions(value, problem.valuePadded);
+  if (isQuantized(valueElement))
+    problem.interleave = 16 / valueElement.getIntOrFloatBitWidth();
+  if (ScaleAttr scale = value.getScale()) {
+    problem.hasValueZeros = scale.getZeroPoint();
+    problem.valueGroup = getScaleGroup(value);
+    problem.valueGroups = scale.getIsStatic() ? 1 : getNumScales(value);
+  }
   problem.outputBytes =
       getRowBytes(getElement(op.getOutput()), value.getWidth()) + (op.getLse() ? 4 : 0);
 
@@ -49,17 +86,26 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
     if (!seen.insert(component.getName().getValue()).second)
       return;
     Type element = component.getElementType();
-    problem.tokenBytes += getRowBytes(element, component.getWidth());
-    problem.sharedTokenBytes += getSharedRowBytes(element, component.getWidth());
+    problem.tokenBytes +=
+        getRowBytes(element, component.getWidth()) + getScaleBytes(component);
+    problem.sharedTokenBytes +=
+        getSharedRowBytes(element, component.getWidth()) + getScaleBytes(component);
   };
   addComponent(value);
   for (auto [index, query] : llvm::enumerate(op.getQueries())) {
     ComponentAttr component = op.getTermComponent(index);
     addComponent(component);
     problem.keyWidth += component.getWidth();
-    problem.keyPadded += llvm::alignTo(component.getWidth(), 16);
+    Type element = component.getElementType();
+    int64_t padded = llvm::alignTo(component.getWidth(), getColumnUnit(element));
+    problem.keyPadded += padded;
+    addConversions(component, padded);
+    bool meetsCodes = isQuantized(element);
+    problem.meetsCodes |= meetsCodes;
+    problem.splitsKeySums |= meetsCodes && getNumScales(component) > 1;
     problem.queryBytes += getRowBytes(getElement(query), component.getWidth());
-    problem.sharedQueryBytes += getSharedRowBytes(getElement(query), component.getWidth());
+    problem.sharedQueryBytes += getSharedRowBytes(
+        getElement(query), meetsCodes ? padded : component.getWidth());
   }
 
   for (Attribute modifier : op.getModifiers()) {

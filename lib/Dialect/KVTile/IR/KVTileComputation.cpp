@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Dialect/KVTile/IR/KVTile.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
@@ -63,7 +65,40 @@ static std::pair<int64_t, int64_t> getShape(Type type, bool transposed) {
 static Type getElement(Type type) {
   if (auto tile = dyn_cast<TileType>(type))
     return tile.getElementType();
-  return cast<SlotType>(type).getElementType();
+  return cast<SlotType>(type).getOperandElement();
+}
+
+/// Checks the columns of the slot of codes that take part.
+static LogicalResult verifyColumns(DotOp op) {
+  auto isCodes = [](Value operand) {
+    auto slot = dyn_cast<SlotType>(operand.getType());
+    return slot && slot.holdsCodes();
+  };
+  bool isA = isCodes(op.getA());
+  if (isA && isCodes(op.getB()))
+    return op.emitOpError("expected codes in one operand at most, got ")
+           << op.getA().getType() << " and " << op.getB().getType();
+  for (Value operand : {op.getA(), op.getB()})
+    if (auto slot = dyn_cast<SlotType>(operand.getType());
+        slot && slot.chooseLayout() == SlotLayout::Linear)
+      return op.emitOpError("expected no operand of scales, got ") << slot;
+  if (!op.getColumns())
+    return success();
+  if (!isA && !isCodes(op.getB()))
+    return op.emitOpError("expected an operand of codes beside columns");
+  auto slot = cast<SlotType>((isA ? op.getA() : op.getB()).getType());
+  ArrayRef<int64_t> columns = *op.getColumns();
+  int64_t unit = 8 * slot.getInterleave();
+  if (columns.size() != 2 || columns[0] < 0 || columns[0] >= columns[1] ||
+      columns[1] > slot.getColumns() || columns[0] % unit != 0 || columns[1] % unit != 0)
+    return op.emitOpError("expected a range of columns of ")
+           << slot << " in multiples of " << unit << ", got " << columns;
+  // They are rows or columns of the result where it is the value.
+  LayoutAttr layout = op.getResult().getType().getLayout();
+  bool isValue = isA ? op.getTransposeA() : !op.getTransposeB();
+  if (isValue && layout && (isA ? layout.getWarpRows() : layout.getWarpColumns()) != 1)
+    return op.emitOpError("expected columns of a result that every warp has, got ") << layout;
+  return success();
 }
 
 /// Checks that each warp has the operands of its block of the result: a tile that cuts
@@ -126,6 +161,8 @@ LogicalResult DotOp::verify() {
                                    std::pair<Value, bool>{getB(), getTransposeB()}})
     if (transposed && isa<TileType>(value.getType()))
       return emitOpError("expected a transposed operand to be a slot, got ") << value.getType();
+  if (failed(verifyColumns(*this)))
+    return failure();
   return verifyLayouts(*this);
 }
 
@@ -164,6 +201,54 @@ LogicalResult ScaleOp::verify() {
   VecType factors = getFactors().getType();
   return success(succeeded(verifySums(*this, tile)) &&
                  succeeded(verifyLines(*this, tile, factors, factors.getAxis())));
+}
+
+LogicalResult ScaleKeysOp::verify() {
+  TileType tile = getTile().getType();
+  if (failed(verifySums(*this, tile)))
+    return failure();
+  if (getAcc() && getAcc().getType() != tile)
+    return emitOpError("expected sums of ") << tile << ", got " << getAcc().getType();
+  if (static_cast<bool>(getScales()) == static_cast<bool>(getFactor()))
+    return emitOpError("expected scales or a factor, and not both");
+  if ((getZeros() || getZero()) != static_cast<bool>(getSums()) || (getZeros() && getZero()))
+    return emitOpError("expected zero points beside the sums of the rows, and only there");
+  int64_t keys = getKeysAxis() == 0 ? tile.getRows() : tile.getColumns();
+  for (Value value : {getScales(), getZeros()}) {
+    if (!value)
+      continue;
+    auto slot = cast<SlotType>(value.getType());
+    if (slot.chooseLayout() != SlotLayout::Linear || slot.getRows() != keys ||
+        static_cast<int64_t>(getColumn()) >= slot.getColumns())
+      return emitOpError("expected a linear slot of ")
+             << keys << " rows and more than " << getColumn() << " columns, got " << slot;
+  }
+  for (Value value : {getOver(), getSums()})
+    if (value && failed(verifyLines(*this, tile, cast<VecType>(value.getType()),
+                                    1 - getKeysAxis())))
+      return failure();
+  return success();
+}
+
+LogicalResult ScaleColumnsOp::verify() {
+  TileType tile = getTile().getType();
+  if (failed(verifySums(*this, tile)))
+    return failure();
+  int64_t width = getTransposed() ? tile.getRows() : tile.getColumns();
+  int64_t groups = llvm::divideCeil(width, getColumns());
+  for (size_t count : {getFactors().size(), getAdded().size(), getWeights().size()})
+    if (count != 0 && static_cast<int64_t>(count) < groups)
+      return emitOpError("expected one factor and sum for each of ")
+             << groups << " groups of columns, or none, got " << count;
+  if (getAdded().empty() && !getWeights().empty())
+    return emitOpError("expected sums beside their weights");
+  if (getInterleave() == 3 || getColumns() % (8 * getInterleave()) != 0)
+    return emitOpError("expected groups of a multiple of ")
+           << 8 * getInterleave() << " columns, got " << getColumns();
+  for (Value added : getAdded())
+    if (failed(verifyLines(*this, tile, cast<VecType>(added.getType()), getTransposed() ? 1 : 0)))
+      return failure();
+  return success();
 }
 
 LogicalResult ConvertOp::verify() {

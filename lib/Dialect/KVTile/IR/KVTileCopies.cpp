@@ -53,8 +53,18 @@ LogicalResult LoadRowsOp::verify() {
 LogicalResult StageRowsOp::verify() {
   RowsType source = getSource().getType();
   SlotType slot = getSlot().getType();
+  Type element = slot.getElementType();
+  if (getForCodes()) {
+    if (!element.isF16() || !isa<Float16Type, BFloat16Type>(source.getElementType()))
+      return emitOpError("expected rows of f16 or bf16 and a slot of f16 for codes, got ")
+             << source << " and " << slot;
+    if (int64_t unit = 128 / *getForCodes(); slot.getColumns() % unit != 0)
+      return emitOpError("expected a slot of a multiple of ")
+             << unit << " columns for codes of " << *getForCodes() << " bits, got " << slot;
+    element = source.getElementType();
+  }
   return verifyWidth(*this, source.getWidth(), source.getElementType(), slot.getColumns(),
-                     slot.getElementType());
+                     element);
 }
 
 LogicalResult LoadTileOp::verify() {
@@ -68,8 +78,9 @@ LogicalResult LoadTileOp::verify() {
   LayoutAttr layout = tile.getLayout();
   if (!layout)
     return success();
-  if (layout.getWarpRows() * layout.getWarpColumns() != 1)
-    return emitOpError("expected a tile that every warp has, got ") << tile;
+  if (layout.getWarpColumns() != 1 ||
+      (layout.getWarpRows() != 1 && layout.getAtom() != Atom::MmaA))
+    return emitOpError("expected a tile that every warp has, or whole rows of, got ") << tile;
   int64_t rows = tile.getRows(), columns = tile.getColumns();
   if (layout.getAtom() == Atom::MmaB)
     std::swap(rows, columns);
@@ -102,17 +113,43 @@ LogicalResult LookupOp::verify() {
   return verifyPageIds(*this, getKeys(), getLanes(), getPageSize(), getIds().getType());
 }
 
+/// Checks that rows of pages are what a slot of codes or scales holds: the same bytes.
+static LogicalResult verifyBytes(FetchOp op, PagesType source, SlotType slot) {
+  int64_t sourceBits = source.getElementType().getIntOrFloatBitWidth();
+  int64_t rowBytes = source.getWidth() * sourceBits / 8;
+  bool isLinear = slot.chooseLayout() == SlotLayout::Linear;
+  bool fits = isLinear ? source.getElementType() == slot.getElementType() &&
+                             rowBytes == slot.getDataBytes()
+                       : sourceBits == 8 && rowBytes % 4 == 0 && rowBytes <= slot.getDataBytes();
+  if (fits)
+    return success();
+  return op.emitOpError("expected rows of ")
+         << (isLinear ? "" : "at most ") << slot.getDataBytes() << " bytes for " << slot
+         << ", got " << source;
+}
+
 LogicalResult FetchOp::verify() {
   PagesType source = getSource().getType();
   SlotType slot = getSlot().getType();
-  int64_t lanes = getLanes(), chunks = slot.getChunks();
-  if (failed(verifyWidth(*this, source.getWidth(), source.getElementType(), slot.getColumns(),
-                         slot.getElementType())))
+  bool isLinear = slot.chooseLayout() == SlotLayout::Linear;
+  if (isLinear || slot.holdsCodes()) {
+    if (failed(verifyBytes(*this, source, slot)))
+      return failure();
+  } else if (failed(verifyWidth(*this, source.getWidth(), source.getElementType(),
+                                slot.getColumns(), slot.getElementType()))) {
     return failure();
+  }
+  int64_t lanes = getLanes(), chunks = slot.getDataBytes() / getCopyBytes();
   // A lane's chunks are `lanes` apart: with 8 they keep their place in the swizzle.
-  bool isSwizzled = slot.chooseLayout() == SlotLayout::Swizzled;
+  bool isSwizzled = slot.chooseLayout() == SlotLayout::Swizzled && getCopyBytes() == 16;
   if (isSwizzled ? lanes != 8 : chunks % lanes != 0)
     return emitOpError("expected ") << (isSwizzled ? "8 lanes" : "lanes that divide the chunks")
                                     << " for rows of " << chunks << " chunks, got " << lanes;
   return verifyPageIds(*this, slot.getRows(), lanes, source.getPageSize(), getIds().getType());
+}
+
+int64_t FetchOp::getCopyBytes() {
+  PagesType source = getSource().getType();
+  return CopyPlan::getCopyBytes(source.getWidth() *
+                                source.getElementType().getIntOrFloatBitWidth() / 8);
 }

@@ -155,7 +155,7 @@ Type SlotType::parse(AsmParser &parser) {
       return {};
     std::optional<SlotLayout> parsed = symbolizeSlotLayout(word);
     if (!parsed) {
-      parser.emitError(wordLoc, "expected swizzled or padded, got '") << word << "'";
+      parser.emitError(wordLoc, "expected swizzled, padded or linear, got '") << word << "'";
       return {};
     }
     layout = *parsed;
@@ -173,30 +173,63 @@ void SlotType::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-static bool hasWholeSwizzles(int64_t columns) { return columns % 64 == 0; }
+/// 16-byte chunks of 8 that a swizzle permutes.
+static constexpr int64_t kSwizzledChunks = 8;
+
+static LogicalResult verifyLinear(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
+                                  int64_t columns, Type elementType) {
+  if (!isa<Float16Type, Float32Type>(elementType))
+    return emitError() << "expected a linear slot of f32 or f16, got " << elementType;
+  if (rows < 16 || rows > 4096 || rows % 16 != 0)
+    return emitError() << "expected rows to be a multiple of 16 up to 4096, got " << rows;
+  if (columns < 1 || columns > 4096)
+    return emitError() << "expected 1 to 4096 columns, got " << columns;
+  return success();
+}
 
 LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                int64_t columns, Type elementType, SlotLayout layout) {
-  if (!isa<Float16Type, BFloat16Type>(elementType))
-    return emitError() << "expected a slot of f16 or bf16, got " << elementType;
+  if (layout == SlotLayout::Linear)
+    return verifyLinear(emitError, rows, columns, elementType);
+  bool isFloat = isa<Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type>(elementType);
+  if (!isFloat && !elementType.isInteger(8) && !elementType.isInteger(4))
+    return emitError() << "expected a slot of f16, bf16, f8E4M3FN, f8E5M2, i8 or i4, got "
+                       << elementType;
   if (rows < 1 || rows > 4096)
     return emitError() << "expected 1 to 4096 rows, got " << rows;
-  if (columns < 16 || columns > 4096 || columns % 16 != 0)
-    return emitError() << "expected columns to be a multiple of 16 up to 4096, got " << columns;
-  if (layout == SlotLayout::Swizzled && !hasWholeSwizzles(columns))
-    return emitError() << "expected a multiple of 64 columns to swizzle, got " << columns;
-  if (layout == SlotLayout::Padded && hasWholeSwizzles(columns))
-    return emitError() << "expected no multiple of 64 columns to pad, got " << columns;
+  int64_t bits = elementType.getIntOrFloatBitWidth(), unit = bits == 4 ? 32 : 16;
+  if (columns < unit || columns > 4096 || columns % unit != 0)
+    return emitError() << "expected columns to be a multiple of " << unit
+                       << " up to 4096, got " << columns;
+  int64_t swizzled = kSwizzledChunks * 128 / bits;
+  if (layout == SlotLayout::Swizzled && columns % swizzled != 0)
+    return emitError() << "expected a multiple of " << swizzled << " columns to swizzle, got "
+                       << columns;
+  if (layout == SlotLayout::Padded && columns % swizzled == 0)
+    return emitError() << "expected no multiple of " << swizzled << " columns to pad, got "
+                       << columns;
   return success();
 }
 
 SlotLayout SlotType::chooseLayout() const {
-  return hasWholeSwizzles(getColumns()) ? SlotLayout::Swizzled : SlotLayout::Padded;
+  if (getLayout() == SlotLayout::Linear)
+    return SlotLayout::Linear;
+  return getChunks() % kSwizzledChunks == 0 ? SlotLayout::Swizzled : SlotLayout::Padded;
 }
 
 int64_t SlotType::getRowBytes() const {
-  // An even number of chunks and one more is odd.
-  return (getChunks() + (hasWholeSwizzles(getColumns()) ? 0 : 1)) * 16;
+  switch (chooseLayout()) {
+  case SlotLayout::Linear:
+    return getDataBytes();
+  case SlotLayout::Swizzled:
+    return getChunks() * 16;
+  default: // an odd number of chunks
+    return (getChunks() | 1) * 16;
+  }
+}
+
+Type SlotType::getOperandElement() const {
+  return holdsCodes() ? Float16Type::get(getContext()) : getElementType();
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,6 +333,10 @@ void HeadsType::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
+
+int64_t CopyPlan::getCopyBytes(int64_t rowBytes) {
+  return std::min<int64_t>(16, rowBytes & -rowBytes);
+}
 
 int64_t CopyPlan::chooseLanes(int64_t chunks) {
   // A power of two that divides the chunks; 8 threads read 128 bytes at once, and

@@ -48,18 +48,25 @@ static FormLayouts getLayouts(MLIRContext *context, StreamForm form, int64_t war
 }
 
 /// The tiles of scores: products with the query, down from the first accumulator, and
-/// what becomes of them.
+/// what becomes of them; and what scales are multiplied onto, which are of keys.
 static DenseSet<Value> findScores(KernelOp kernel) {
   DenseSet<Value> scores;
+  SmallVector<Value> pending;
   kernel.walk([&](ScoreOp op) {
     scores.insert(op.getScores());
-    for (Value value = op.getProducts(); value;) {
-      scores.insert(value);
-      auto dot = value.getDefiningOp<DotOp>();
-      value = dot ? Value(dot.getAcc()) : Value();
-    }
+    pending.push_back(op.getProducts());
   });
   kernel.walk([&](SoftmaxStepOp op) { scores.insert(op.getProbabilities()); });
+  kernel.walk([&](ScaleKeysOp op) { pending.push_back(op.getResult()); });
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!value || !scores.insert(value).second)
+      continue;
+    if (auto dot = value.getDefiningOp<DotOp>())
+      pending.push_back(dot.getAcc());
+    if (auto scaled = value.getDefiningOp<ScaleKeysOp>())
+      pending.append({scaled.getTile(), scaled.getAcc()});
+  }
   return scores;
 }
 

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 @dataclass
 class Shape:
-    """An attention; `terms` are widths, and the value is `value` wide or the first term."""
+    """An attention; `terms` are widths, and the value is `value` wide or the first term.
+
+    `stored`: of each component what it holds, with its scales; without, `element`.
+    """
 
     heads: int
     kv_heads: int
@@ -22,6 +25,7 @@ class Shape:
     element: str = "bf16"
     page: int = 16
     features: tuple = ()
+    stored: tuple = ()
 
     @property
     def text(self):
@@ -34,7 +38,10 @@ class Shape:
         sinks = f" sinks(%sinks : tensor<{self.heads}xf32>)" if "sinks" in self.features else ""
         score = ["#kvc.softcap<50.0>"] * ("softcap" in self.features) + ["#kvc.causal"]
         score += ["#kvc.window<1000>"] * ("window" in self.features)
-        layout = ", ".join(f"{n}: {self.kv_heads}x{w}x{self.element}" for n, w in components)
+        stored = self.stored or (self.element,) * len(components)
+        layout = ", ".join(
+            f"{n}: {self.kv_heads}x{w}x{e}" for (n, w), e in zip(components, stored)
+        )
         types = ", ".join(rows % width for width in self.terms)
         return (
             f"!cache = !kvc.cache<page = {self.page}, {layout}>\n"
@@ -73,6 +80,23 @@ SHAPES = [
     Shape(4, 2, (8,), 8, features=ALL),
     Shape(8, 2, (24,), 200),
     Shape(8, 2, (16, 24, 32), 48),
+]
+TOKEN = "{} scale<f32>"
+SHAPES += [
+    Shape(32, 8, (128,), 128, page=64, stored=(TOKEN.format(e),) * 2)
+    for e in ("f8E4M3FN", "f8E5M2", "i8", "i4")
+]
+SHAPES += [
+    Shape(32, 8, (128,), 128, stored=("f8E4M3FN scale<f32, tensor, static>",) * 2),
+    Shape(28, 4, (128,), 128, element="f16", stored=("i8 scale<f32, head, static>",) * 2),
+    Shape(32, 8, (128,), 128, stored=("i4 scale<f16, group = 32, zero_point>",) * 2),
+    Shape(64, 8, (128,), 128, features=ALL, stored=("i8 scale<f32, group = 32>",) * 2),
+    Shape(32, 2, (128,), 128, features=ALL, stored=(TOKEN.format("i8"), "bf16")),
+    Shape(48, 2, (96,), 96, stored=(TOKEN.format("i4"),) * 2),
+    Shape(32, 8, (80,), 112, stored=(TOKEN.format("i4"), "i4 scale<f32, group = 64>")),
+    Shape(16, 1, (512, 64), stored=("f8E4M3FN scale<f32, group = 128>", "bf16")),
+    Shape(128, 1, (512, 64), page=64, stored=("f8E4M3FN scale<f32, group = 128>", "bf16")),
+    Shape(16, 8, (256,), 256, stored=(TOKEN.format("f8E4M3FN"),) * 2),
 ]
 
 _, ptxas, prefix = sys.argv

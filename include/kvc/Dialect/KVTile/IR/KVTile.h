@@ -39,7 +39,8 @@ namespace kvc::kvtile {
 inline constexpr int64_t kWarpSize = 32;
 
 /// How the threads of a block copy a tile to a slot: `lanes` threads a row, each
-/// `chunksPerLane` chunks `lanes` apart; `rowsPerPass` rows at once.
+/// `chunksPerLane` chunks `lanes` apart; `rowsPerPass` rows at once. Chunks are of 16
+/// bytes, or of what divides a row's bytes: see getCopyBytes.
 struct CopyPlan {
   int64_t lanes, chunksPerLane, rowsPerPass, passes;
   /// All rows of a pass lie in one page, the same for all threads.
@@ -50,6 +51,9 @@ struct CopyPlan {
   static CopyPlan get(int64_t keys, int64_t lanes, int64_t threads, int64_t pageSize);
   /// Threads that share a row of `chunks` chunks.
   static int64_t chooseLanes(int64_t chunks);
+  /// Bytes of one copy, with which each of the rows of `rowBytes` bytes is aligned: 16, 8,
+  /// 4 or 2.
+  static int64_t getCopyBytes(int64_t rowBytes);
 };
 
 } // namespace kvc::kvtile

@@ -181,10 +181,21 @@ def KVTile_LoadRowsOp : KVTile_RowsAccess<"load_rows", [MemoryEffects<[MemRead]>
 
 def KVTile_StageRowsOp : KVTile_RowsAccess<"stage_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "query rows of the block in shared memory";
-  let description = "As kvtile.load_rows, written to a slot; a barrier has to follow.";
-  let arguments = !con(rowsArguments, (ins KVTile_SlotType:$slot));
+  let description = [{
+    As kvtile.load_rows, written to a slot; a barrier has to follow. With `for_codes`,
+    rows that are multiplied with codes of so many bits: rounded to the slot's element,
+    and in the order in which kvtile.dot takes the columns of such codes, in blocks of as
+    many columns as 16 bytes hold:
+
+    * 8 bits: place 8 i + 2 t + j holds column 4 t + 2 i + j (i, j < 2, t < 4);
+    * 4 bits: place 8 i + 2 t + j holds column 8 t + i + 4 j (i, t < 4, j < 2).
+  }];
+  let arguments = !con(rowsArguments, (ins KVTile_SlotType:$slot,
+      OptionalAttr<ConfinedAttr<I64Attr, [IntPowerOf2, IntMinValue<4>, IntMaxValue<8>]>>
+          :$for_codes));
   let assemblyFormat = [{
-    $source `at` $item `,` $kv_head `,` $first_row `group` $group `to` $slot attr-dict
+    $source `at` $item `,` $kv_head `,` $first_row `group` $group
+    (`for_codes` $for_codes^)? `to` $slot attr-dict
     `:` qualified(type($source)) `,` qualified(type($slot))
   }];
 }
@@ -289,6 +300,10 @@ def KVTile_FetchOp : KVTile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
     qualified(type($slot))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of one copy; below 16 of rows that are not a multiple of it.
+    int64_t getCopyBytes();
+  }];
 }
 
 def KVTile_CommitOp : KVTile_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -319,12 +334,22 @@ def KVTile_DotOp : KVTile_Op<"dot", [MemoryEffects<[MemRead]>,
     `transpose_a` (`transpose_b`) its transpose. If the layout of a tile operand cuts K
     among the warps, each warp sums its own part, and the result is partial: each has
     one of its own, of the whole size.
+
+    A slot of codes takes part as f16, each code exactly. As a key (its columns are K)
+    the other operand has the order of kvtile.stage_rows `for_codes`. As a value (its
+    columns are those of the result, or with `transpose_a` the rows) each f of the
+    result's blocks of 8 columns, where f codes are 16 bits, hold column f c + i of these
+    8 f at place c of block i.
+
+    `columns = [begin, end)`: of the slot with codes, those that take part.
   }];
   let arguments = (ins KVTile_TileOrSlot:$a, KVTile_TileOrSlot:$b, KVTile_TileType:$acc,
-                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       OptionalAttr<DenseI64ArrayAttr>:$columns);
   let results = (outs KVTile_TileType:$result);
   let assemblyFormat = [{
-    $a (`transposed` $transpose_a^)? `,` $b (`transposed` $transpose_b^)? `acc` $acc attr-dict
+    $a (`transposed` $transpose_a^)? `,` $b (`transposed` $transpose_b^)? `acc` $acc
+    (`columns` $columns^)? attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -388,6 +413,108 @@ def KVTile_ScaleOp : KVTile_Op<"scale", [Pure, AllTypesMatch<["tile", "result"]>
   let hasVerifier = 1;
 }
 
+def KVTile_ScaleKeysOp : KVTile_Op<"scale_keys", [AttrSizedOperandSegments,
+    AllTypesMatch<["tile", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "a tile of keys and rows times the scales of the keys";
+  let description = [{
+    `acc + tile * s`, without `acc` the product alone, where s is `factor`, the same for
+    all keys, or for each key column `column` of its row in the slot `scales`. With
+    `over`, a vec of one power of two as of kvtile.reference_step, s is divided by it.
+    With zero points, z of the same column of the slot `zeros` is added times the `sums`
+    (a vec) of the rows: `acc + tile * s + sums * z`.
+  }];
+  let arguments = (ins KVTile_TileType:$tile, Optional<KVTile_TileType>:$acc,
+                       Optional<KVTile_SlotType>:$scales, Optional<F32>:$factor,
+                       Optional<KVTile_VecType>:$over, Optional<KVTile_SlotType>:$zeros,
+                       Optional<F32>:$zero, Optional<KVTile_VecType>:$sums,
+                       KVTile_Range<0, 4095>:$column, KVTile_Axis:$keys_axis);
+  let results = (outs KVTile_TileType:$result);
+  let assemblyFormat = [{
+    $tile (`acc` $acc^ `:` qualified(type($acc)))?
+    (`by` $scales^ `:` qualified(type($scales)))? (`factor` $factor^)?
+    (`over` $over^ `:` type($over))?
+    (`zeros` $zeros^ `:` qualified(type($zeros)))? (`zero` $zero^)?
+    (`sums` $sums^ `:` type($sums))?
+    `column` $column `keys_axis` $keys_axis attr-dict `:` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+def KVTile_ReferenceStepOp : KVTile_Op<"reference_step", [
+    AllTypesMatch<["reference", "factor", "new_reference", "new_factor"]>,
+    MemoryEffects<[MemRead]>]> {
+  let summary = "a power of two that no scale exceeds";
+  let description = [{
+    Scales of values are multiplied onto the probabilities, which have 16 bits: divided
+    by a power of two that none exceeds, the products stay in the range of f16. If one of
+    the scales in the slot is above `reference`, the result is the least that is not
+    below any, and `factor` is turned to what the sums before are multiplied by. The
+    elements of `reference` are all the same in a warp; with `all_keys`, of which every
+    warp looks at all, in the block. `keys_axis` as in kvtile.score.
+  }];
+  let arguments = (ins KVTile_SlotType:$scales, KVTile_VecType:$reference,
+                       KVTile_VecType:$factor, KVTile_Axis:$keys_axis, UnitAttr:$all_keys);
+  let results = (outs KVTile_VecType:$new_reference, KVTile_VecType:$new_factor);
+  let assemblyFormat = [{
+    $scales `,` $reference `,` $factor `keys_axis` $keys_axis (`all_keys` $all_keys^)? attr-dict
+    `:` qualified(type($scales)) `,` type($reference)
+  }];
+}
+
+def KVTile_SumKeysOp : KVTile_Op<"sum_keys", [MemoryEffects<[MemRead]>,
+    AllTypesMatch<["sum", "factor", "result"]>]> {
+  let summary = "sums of the zero points of the keys";
+  let description = [{
+    `sum * factor + sum_t tile_t z_t` for each row, where z is column `column` of the
+    slot `zeros`. As in kvtile.softmax_step these are the sums of each thread.
+  }];
+  let arguments = (ins KVTile_TileType:$tile, KVTile_SlotType:$zeros, KVTile_VecType:$sum,
+                       KVTile_VecType:$factor, KVTile_Range<0, 4095>:$column,
+                       KVTile_Axis:$keys_axis);
+  let results = (outs KVTile_VecType:$result);
+  let assemblyFormat = [{
+    $tile `zeros` $zeros `sum` $sum `factor` $factor `column` $column `keys_axis` $keys_axis
+    attr-dict `:` type($tile) `,` qualified(type($zeros)) `,` type($sum)
+  }];
+}
+
+def KVTile_SumRowsOp : KVTile_Op<"sum_rows", [MemoryEffects<[MemRead]>]> {
+  let summary = "sums of the elements of each row of a slot";
+  let description = [{
+    For each row of the slot, of f16 or bf16, the sum in f32 of the columns from `begin`
+    to `end` (exclusive), multiples of 8. What was written has to be behind a barrier.
+  }];
+  let arguments = (ins KVTile_SlotType:$slot, KVTile_Range<0, 4096>:$begin,
+                       KVTile_Range<8, 4096>:$end);
+  let results = (outs KVTile_VecType:$sums);
+  let assemblyFormat = [{
+    $slot `from` $begin `to` $end attr-dict `:` qualified(type($slot)) `->` type($sums)
+  }];
+}
+
+def KVTile_ScaleColumnsOp : KVTile_Op<"scale_columns", [Pure, AttrSizedOperandSegments,
+    AllTypesMatch<["tile", "result"]>]> {
+  let summary = "the sums of a value times a factor for each group of columns";
+  let description = [{
+    Each `columns` columns of the value times a factor, plus for each row what `added`
+    has, sums of each thread (as of kvtile.sum_keys), times its weight if there are
+    weights. There is one of each for each group of columns, or none. `interleave` and `transposed` say how the tile has the columns, as
+    the product with the codes left them: see kvtile.dot.
+  }];
+  let arguments = (ins KVTile_TileType:$tile, Variadic<F32>:$factors,
+                       Variadic<KVTile_VecType>:$added, Variadic<F32>:$weights,
+                       KVTile_Count:$columns,
+                       KVTile_Range<1, 4>:$interleave, UnitAttr:$transposed);
+  let results = (outs KVTile_TileType:$result);
+  let assemblyFormat = [{
+    $tile (`by` `(` $factors^ `)`)?
+    (`plus` `(` $added^ `:` type($added) `)`)? (`weights` `(` $weights^ `)`)?
+    `columns` $columns `interleave` $interleave (`transposed` $transposed^)? attr-dict
+    `:` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
 def KVTile_ConvertOp : KVTile_Op<"convert", [Pure]> {
   let summary = "a tile of f32 as operand of kvtile.dot";
   let description = [{
@@ -420,7 +547,8 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
     the only one of its query block (divided by the sum, with the sink and the
     log-sum-exp), or its partial result (sums as they are, and maximum and sum). Uses
     the shared memory from its beginning (form `columns`: from `exchange`); barriers
-    before and after are part of it.
+    before and after are part of it. `interleave`: how `acc` has the columns of a value
+    of codes, see kvtile.dot.
   }];
   let arguments = (ins KVTile_TileType:$acc, KVTile_VecType:$max, KVTile_VecType:$sum,
                        KVTile_ItemType:$item, I32:$kv_head, I32:$first_row,
@@ -428,11 +556,12 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
                        Optional<KVTile_HeadsType>:$sinks,
                        KVTile_Pointer:$part_output, KVTile_Pointer:$part_stats,
                        KVC_StreamFormAttr:$form, KVTile_Count:$group, KVTile_Count:$width,
-                       KVTile_Count:$query_tokens, KVTile_SharedOffset:$exchange);
+                       KVTile_Count:$query_tokens, KVTile_SharedOffset:$exchange,
+                       OptionalAttr<KVTile_Range<1, 4>>:$interleave);
   let assemblyFormat = [{
     $acc `,` $max `,` $sum `form` $form `at` $item `,` $kv_head `,` $first_row
     `group` $group `width` $width `query_tokens` $query_tokens `exchange` $exchange
-    `to` $output (`lse` $lse^)? (`sinks` $sinks^)? `parts` $part_output `,` $part_stats
+    (`interleave` $interleave^)? `to` $output (`lse` $lse^)? (`sinks` $sinks^)? `parts` $part_output `,` $part_stats
     attr-dict `:` qualified(type($acc)) `,` type($max) `,`
     qualified(type($output)) `,` (`lse` qualified(type($lse))^ `,`)?
     (`sinks` qualified(type($sinks))^ `,`)? type($part_output) `,` type($part_stats)

@@ -121,13 +121,14 @@ def KVTile_PageIdsType : KVTile_Type<"PageIds", "page_ids"> {
 def KVTile_SlotLayout : I32EnumAttr<"SlotLayout", "order of 16-byte chunks in shared memory", [
     I32EnumAttrCase<"Unassigned", 0, "unassigned">,
     I32EnumAttrCase<"Swizzled", 1, "swizzled">,
-    I32EnumAttrCase<"Padded", 2, "padded">]> {
+    I32EnumAttrCase<"Padded", 2, "padded">,
+    I32EnumAttrCase<"Linear", 3, "linear">]> {
   let cppNamespace = "::kvc::kvtile";
   let genSpecializedAttr = 0;
 }
 
 def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
-  let summary = "matrix of 16-bit elements in shared memory";
+  let summary = "matrix in shared memory";
   let description = [{
     `!kvtile.slot<64x128xbf16, swizzled>`: rows, columns, element, and how the
     16-byte chunks of a row lie, so that 8 rows of one column of chunks touch all
@@ -137,15 +138,29 @@ def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
       `c ^ (r % 8)`;
     * `padded`, for the others: in order, rows an odd number of chunks apart.
 
-    Columns are a multiple of 16.
+    Elements are f16 or bf16, or the codes of a quantised cache: f8E4M3FN, f8E5M2, i8
+    or i4. Columns are a multiple of 16, of i4 of 32.
+
+    `!kvtile.slot<64x4xf32, linear>`: rows of scales (f32 or f16), one after the other.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
                         "::kvc::kvtile::SlotLayout":$layout);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// 16-byte chunks of a row.
-    int64_t getChunks() const { return getColumns() / 8; }
+    /// Bytes of the elements of a row, and its 16-byte chunks.
+    int64_t getDataBytes() const {
+      return getColumns() * getElementType().getIntOrFloatBitWidth() / 8;
+    }
+    int64_t getChunks() const { return getDataBytes() / 16; }
+    /// True if the elements are codes of a quantised cache.
+    bool holdsCodes() const { return getElementType().getIntOrFloatBitWidth() < 16; }
+    /// Codes in 16 bits: columns that ldmatrix moves as one. 1 of other elements.
+    int64_t getInterleave() const {
+      return holdsCodes() ? 16 / getElementType().getIntOrFloatBitWidth() : 1;
+    }
+    /// The element that the matrix units multiply: f16 for codes.
+    ::mlir::Type getOperandElement() const;
     /// The layout that rows of this width take.
     ::kvc::kvtile::SlotLayout chooseLayout() const;
     /// Bytes from one row to the next, and of the whole, under chooseLayout().
