@@ -9,7 +9,7 @@ import kvc
 import reference
 from quantized import (LARGEST, Case, Data, Stored, append, encode, fill, make_cache, pairwise,
                        quantize, unpack)  # fmt: skip
-from targets import CPUS, DEFINITIONS, FULL, sample
+from targets import CPUS, DEFINITIONS, DEVICES, FULL, sample
 
 # --- Cases ------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ AXES = {
     "dtype": ("f32", "f16"),
     "zero": (False, True),
     "phase": ("decode", "prefill", "mla"),
-    "target": (DEFINITIONS[1], DEFINITIONS[3], *CPUS),
+    "target": (DEFINITIONS[1], DEFINITIONS[3], *CPUS, *DEVICES),
     "rows": ("bf16", "f16", "f32"),
     "group": (1, 3, 4, 8, 16),
     "width": (8, 64, 80, 128, 192),
@@ -49,6 +49,8 @@ def is_valid(row):
     if not elements & set(ELEMENTS) or (plain and plain != {row["rows"]}):
         return False
     if row["scheme"][0] is None and elements & {"i8", "i4"}:
+        return False
+    if row["target"].is_gpu and row["rows"] == "f32":  # its products are of 16 bits
         return False
     return not row["zero"] or ("i4" in elements and row["scheme"][2] is None and row["scheme"][0])
 
@@ -91,12 +93,12 @@ def check_stored(data, sequences):
 @pytest.mark.parametrize(
     "row", ROWS, ids=[f"{case_of(r)}-{r['phase']}-{r['target']}" for r in ROWS]
 )
-def test_pairwise(row):
+def test_pairwise(row, stream_of):
     case = case_of(row)
     kv_lens, query_lens = LENGTHS[row["phase"]]
     data = Data(case, kv_lens)
     function = compiled(case.text, row["target"])
-    results, sequences, _ = fill(function, data, query_lens)
+    results, sequences, _ = fill(function, data, query_lens, stream_of(row["target"]))
     check_stored(data, sequences)
     want, lse = data.want(query_lens)
     reference.check_rows(results[0], want, case.dtype)
@@ -120,13 +122,28 @@ KINDS = [
     Stored("i8", 64, "f16"), Stored("i4", 32), Stored("i4", 32, "f16", zero=True),
     Stored("i4", "token", zero=True), Stored("f8E4M3FN"), Stored("i8", "head", static=True),
 ]  # fmt: skip
-TARGETS = [DEFINITIONS[0], DEFINITIONS[2], CPUS[0], CPUS[len(CPUS) // 2]]
+HOSTS = [DEFINITIONS[0], DEFINITIONS[2], CPUS[0], CPUS[len(CPUS) // 2]]
 
 
-def on_kinds(test):
-    pairs = sample([(k, t) for k in KINDS for t in TARGETS], len(KINDS) * 2)
+def on_kinds(test, devices=True, kinds=KINDS):
+    """Parametrises a test by kinds of storage and targets; those of devices have all kinds."""
+    pairs = sample([(k, t) for k in kinds for t in HOSTS], len(kinds) * 2)
+    pairs += [(k, t) for k in kinds for t in DEVICES] if devices else []
     ids = [f"{k}-{t}".replace(" ", "") for k, t in pairs]
     return pytest.mark.parametrize("kind, target", pairs, ids=ids)(test)
+
+
+def on_hosts(test):
+    return on_kinds(test, devices=False)
+
+
+def on_scaled_kinds(test):
+    return on_kinds(test, kinds=[kind for kind in KINDS if kind.scheme is not None])
+
+
+def rows_of(target):
+    """Returns the type of rows that tells errors of a target best."""
+    return "f16" if target.is_gpu else "f32"
 
 
 def contents(view):
@@ -134,15 +151,15 @@ def contents(view):
 
 
 @on_kinds
-def test_streaming_gives_the_bytes_of_appending_at_once(kind, target):
-    case = Case(kind, kind, "f32", width=96)
+def test_streaming_gives_the_bytes_of_appending_at_once(kind, target, stream):
+    case = Case(kind, kind, rows_of(target), width=96)
     data = Data(case, [40, 7])
     function = compiled(case.text, target)
-    pool, view = make_cache(function, data, 8)
+    pool, view = make_cache(function, data, 8, stream.device)
     sequences = [pool.sequence(), pool.sequence()]
-    append(function, data, sequences, view, [0, 0], [40, 7])
+    append(function, data, sequences, view, [0, 0], [40, 7], stream=stream)
     at_once = contents(view)
-    pool, view = make_cache(function, data, 8)
+    pool, view = make_cache(function, data, 8, stream.device)
     sequences = [pool.sequence(), pool.sequence()]
     for sequence, count in zip(sequences, data.kv_lens):  # the same pages
         sequence.append(count)
@@ -157,25 +174,27 @@ def test_streaming_gives_the_bytes_of_appending_at_once(kind, target):
             slots=np.array([places[i][t] for i, t in rows], np.int64),
         )  # fmt: skip
         take = lambda arrays, rows=rows: np.stack([arrays[i][t] for i, t in rows])
-        function(take(data.queries[0]), take(data.rows["k"]), take(data.rows["v"]), view, batch)
+        function(take(data.queries[0]), take(data.rows["k"]), take(data.rows["v"]), view, batch,
+                 stream=stream)
     assert contents(view) == at_once
 
 
 @on_kinds
-def test_appending_disturbs_no_neighbour(kind, target):
+def test_appending_disturbs_no_neighbour(kind, target, stream):
     # T9: old tokens beside new ones, in the bytes of words and in blocks.
-    case = Case(kind, kind, "f32", width=40)
+    case = Case(kind, kind, rows_of(target), width=40)
     data = Data(case, [129])
     function = compiled(case.text, target)
-    for past in (1, 2, 3, 4, 15, 16, 17, 31, 63, 64, 65, 127, 128):
-        pool, view = make_cache(function, data, 10)
+    pasts = (1, 2, 3, 4, 15, 16, 17, 31, 63, 64, 65, 127, 128)
+    for past in pasts[::4] if target.is_emulator and not FULL else pasts:
+        pool, view = make_cache(function, data, 10, stream.device)
         sequences = [pool.sequence()]
-        append(function, data, sequences, view, [0], [past])
-        append(function, data, sequences, view, [past], [129])
+        append(function, data, sequences, view, [0], [past], stream=stream)
+        append(function, data, sequences, view, [past], [129], stream=stream)
         check_stored(data, sequences)
 
 
-@on_kinds
+@on_hosts
 def test_what_nobody_owns_does_not_matter(kind, target):
     # T1, T10: NaN or other bytes in free slots, and in their scales.
     case = Case(kind, kind, "bf16", width=128)
@@ -197,16 +216,14 @@ def test_what_nobody_owns_does_not_matter(kind, target):
     reference.check_rows(results[0][0], want, "bf16")
 
 
-@on_kinds
-def test_scales_are_applied_once(kind, target):
+@on_scaled_kinds
+def test_scales_are_applied_once(kind, target, stream):
     # T15: twice the scale of the keys is twice the scores, of the values twice the output.
-    if kind.scheme is None:
-        pytest.skip("no scales in memory")
-    case = Case(kind, kind, "f32")
+    case = Case(kind, kind, rows_of(target))
     lens = [33, 5]
     data = Data(case, lens)
     function = compiled(case.text, target)
-    _, sequences, view = fill(function, data, [1, 1])
+    _, sequences, view = fill(function, data, [1, 1], stream)
     batch = kvc.RawBatch(
         query_start=np.array([0, 1, 2], np.int32), kv_lens=np.array(lens, np.int32),
         page_ids=np.array([s.pages + [0] * (3 - len(s.pages)) for s in sequences], np.int32),
@@ -215,64 +232,69 @@ def test_scales_are_applied_once(kind, target):
     last = lambda arrays: np.stack([a[-1] for a in arrays])
     queries = last(data.queries[0])
     rows = [last(data.rows[n]) for n in ("k", "v")]
-    run = lambda q: function(q, *rows, view, batch)[:2]
+    run = lambda q: function(q, *rows, view, batch, stream=stream)[:2]
     base, base_lse = run(queries)
     for name in ("v", "k"):
+        if kind.static:
+            scales, zeros = data.static[name]
+            view.set_scales(name, scales * 2, None if zeros is None else zeros * 2)
         for suffix in (".scale", ".zero") if kind.zero else (".scale",):
-            memory = view.memory(name + suffix)
-            memory[...] = memory * memory.dtype.type(2)
+            for sequence in sequences if not kind.static else ():
+                sequence.write(name + suffix, sequence.read(name + suffix) * 2)
         if name == "v":
             out, lse = run(queries)
-            reference.check_rows(out, 2 * base.astype(np.float64), "f32")
+            reference.check_rows(out, 2 * base.astype(np.float64), case.dtype)
             reference.check_lse(lse, base_lse)
             base = out
-    out, lse = run(queries * np.float32(0.5))
-    reference.check_rows(out, base.astype(np.float64), "f32")
+    out, lse = run(queries * queries.dtype.type(0.5))
+    reference.check_rows(out, base.astype(np.float64), case.dtype)
     reference.check_lse(lse, base_lse)
 
 
 @on_kinds
 @pytest.mark.parametrize("width", [80, 96, 112])
-def test_range_of_real_lanes_only(kind, target, width):
+def test_range_of_real_lanes_only(kind, target, stream, width):
     # T16: lanes past the width are no zeros in the range of [3, 4].
-    case = Case(kind, kind, "f32", width=width)
+    case = Case(kind, kind, rows_of(target), width=width)
     data = Data(case, [20])
     rng = np.random.default_rng(2)
     for name in case.names:
-        data.rows[name] = [rng.uniform(3, 4, (20, 2, width)).astype(np.float32)]
+        data.rows[name] = [rng.uniform(3, 4, (20, 2, width)).astype(data.rows[name][0].dtype)]
     function = compiled(case.text, target)
-    results, sequences, _ = fill(function, data, [20])
+    results, sequences, _ = fill(function, data, [20], stream)
     check_stored(data, sequences)
     if kind.zero:  # 15 steps of at most 1 / 15
         error = np.abs(data.numbers("k", 0) - data.rows["k"][0])
         assert error.max() < 0.5 / 15 + 0.01
     want, _ = data.want([20])
-    reference.check_rows(results[0], want, "f32")
+    reference.check_rows(results[0], want, case.dtype)
 
 
 @on_kinds
-def test_equal_scores_give_the_mean(kind, target):
+def test_equal_scores_give_the_mean(kind, target, stream):
     # T6: no probability saturates or is lost.
-    case = Case(kind, kind, "f32", heads=1, group=2, page=64)
-    length = 8192 if FULL else 2048
+    case = Case(kind, kind, rows_of(target), heads=1, group=2, page=64)
+    length = 512 if target.is_emulator and not FULL else 8192 if FULL else 2048
     data = Data(case, [length])
     data.queries[0] = [np.zeros_like(data.queries[0][0])]
     function = compiled(case.text, target)
-    pool, view = make_cache(function, data)
+    pool, view = make_cache(function, data, device=stream.device)
     sequences = [pool.sequence()]
     appended = 0
     while appended < length - 1:  # few queries, as each looks at all before it
         step = min(length - 1 - appended, 256)
-        append(function, data, sequences, view, [appended], [appended + step])
+        append(function, data, sequences, view, [appended], [appended + step],
+               stream=stream)
         appended += step
-    out, _, _ = append(function, data, sequences, view, [length - 1], [length])
+    out, _, _ = append(function, data, sequences, view, [length - 1], [length],
+                       stream=stream)
     mean = data.numbers("v", 0).mean(axis=0)
-    assert np.abs(out[0] - np.repeat(mean, 2, axis=0)).max() < 1e-5
+    reference.check_rows(out[0], np.repeat(mean, 2, axis=0), case.dtype)
 
 
 @on_kinds
-def test_what_is_not_finite_is_counted_and_stays_alone(kind, target):
-    case = Case(kind, kind, "f32", width=72)
+def test_what_is_not_finite_is_counted_and_stays_alone(kind, target, stream):
+    case = Case(kind, kind, rows_of(target), width=72)
     lens = [24, 3]
     data, clean = Data(case, lens), Data(case, lens)
     spoiled = [(0, 3, 0, 5, np.nan), (0, 3, 1, 70, np.inf), (0, 9, 1, 0, -np.inf),
@@ -282,9 +304,9 @@ def test_what_is_not_finite_is_counted_and_stays_alone(kind, target):
         if token == 9:
             data.rows["v"][sequence][token, head, w] = value
     function = compiled(case.text, target)
-    pool, view = make_cache(function, data)
+    pool, view = make_cache(function, data, device=stream.device)
     sequences = [pool.sequence(), pool.sequence()]
-    _, _, count = append(function, data, sequences, view, [0, 0], lens)
+    _, _, count = append(function, data, sequences, view, [0, 0], lens, stream=stream)
     want = np.zeros(27, np.int32)
     want[[3, 9, 24 + 2]] = 2, 2, 1
     assert (count == want).all()

@@ -69,7 +69,7 @@ void AttentionKernel::emitFinish(Value params, Value firstHead) {
   int64_t partRowBytes = (value.width + 2) * 4;
   e.loop(e.i64(0), e.i64(headsPerItem), 1, [&](Value headIndex) {
     e.loop(e.i64(0), numRows, 1, [&](Value row) {
-      emitOrderColumns(headIndex, row);
+      emitFinishColumns(headIndex, row);
       Value index = stateRow(headIndex, row);
       Value max = e.load(e.f32Type(), scratchAt(maxima, e.mul(index, 4)));
       Value sum = e.reduceAdd(

@@ -111,7 +111,8 @@ AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAt
                       ? allocate(value.groups * rows * tile * probabilityBytes)
                       : scores;
   valueSums = allocate(rows * value.groups * 4);
-  alphas = allocate(rows * 4);
+  alphas = allocate(rows * value.groups * 4);
+  units = usesUnits() ? allocate(stateRows * value.groups * 4) : 0;
 }
 
 WorkListConfig AttentionKernel::getWorkListConfig() const {
@@ -268,6 +269,8 @@ void AttentionKernel::emitClearState() {
              [&](Value i) { e.store(zero, e.offset(output, e.mul(i, 32))); });
       e.store(minusInfinity, scratchAt(maxima, e.mul(index, 4)));
       e.store(e.splat(lanes, 0.0), scratchAt(sums, e.mul(index, lanes * 4)));
+      for (int64_t group = 0; usesUnits() && group < value.groups; ++group)
+        e.store(e.f32(1), scratchAt(units + group * 4, e.mul(index, value.groups * 4)));
     });
   });
 }

@@ -202,14 +202,19 @@ private:
                                             llvm::SmallVector<Value> acc);
   llvm::SmallVector<llvm::SmallVector<Value>>
   loadSteps(const Component &c, Value address);
+  bool usesUnits() const { return dot && value.hasScales(); }
+  Value emitUnit(Value unitAddress, int64_t group, llvm::ArrayRef<Value> scores, Value newMax,
+                 Value isNew);
   void emitStoreWeights(Value row, int64_t key, Value probability,
+                        llvm::ArrayRef<Value> inverses,
                         llvm::MutableArrayRef<Value> zeroSums);
   llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
   loadValueSteps(Value block, llvm::ArrayRef<int64_t> vectors);
   int64_t getColumnBits() const;
   void emitPrefetchValues(Value ahead, Value step, llvm::ArrayRef<int64_t> vectors);
-  void emitOrderColumns(Value headIndex, Value row);
+  void emitFinishColumns(Value headIndex, Value row);
+  void emitOrderColumns(Value base);
   Value modifyScore(Value dot, const ScorePoint &point);
   Value rowPosition(Value row);
   Value rowHead(Value head, Value row);
@@ -246,6 +251,7 @@ private:
   int64_t scratchBytes = 0;
   int64_t outputs, maxima, sums, scores, probabilities, alphas;
   int64_t valueSums; ///< of each row of a register tile and group: its zero points
+  int64_t units;     ///< of each row and group: what its sums are multiples of; see usesUnits
 
   // Values of the item at hand.
   Value scratch, numRows, paddedRows, queryPos, kvBegin, kvEnd, allBegin, allEnd;

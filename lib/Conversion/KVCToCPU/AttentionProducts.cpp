@@ -237,10 +237,38 @@ void AttentionKernel::emitMask(Value firstRow) {
   });
 }
 
+/// Weights of codes are probabilities times scales, rounded to bf16. That of the key with
+/// the largest score is made exact by dividing by its scale, the unit of the row's sums:
+/// where few keys matter, the error of their weights is the error of the row. Stores the
+/// unit of a group for this tile and returns the last one.
+Value AttentionKernel::emitUnit(Value unitAddress, int64_t group, ArrayRef<Value> scores,
+                                Value newMax, Value isNew) {
+  VectorType vector = e.vectorOf(lanes, e.f32Type());
+  Value largest = e.splat(lanes, 0.0), max = e.broadcast(newMax, lanes);
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value scales = e.load(vector, scratchAt(value.scales + (group * tile + i * lanes) * 4));
+    Value isMax =
+        arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ, score, max);
+    largest = e.maxf(e.select(isMax, scales, e.splat(lanes, 0.0)), largest);
+  }
+  Value scale = e.reduceMax(largest);
+  // One that has an inverse in f32.
+  auto compare = [&](arith::CmpFPredicate predicate, double bound) -> Value {
+    return arith::CmpFOp::create(e.b, e.loc, predicate, scale, e.f32(bound));
+  };
+  Value isUsable = e.logicalAnd(compare(arith::CmpFPredicate::OGT, 0x1p-100),
+                                compare(arith::CmpFPredicate::OLT, 0x1p100));
+  Value last = e.load(e.f32Type(), unitAddress);
+  e.store(e.select(isNew, e.select(isUsable, scale, e.f32(1)), last), unitAddress);
+  return last;
+}
+
 /// Stores what the codes of the value are multiplied by, for each group of columns: the
-/// probabilities of the vector of keys that begins with `key` times their scales; adds to
-/// `zeroSums` the probabilities times the zero points.
+/// probabilities of the vector of keys that begins with `key` times their scales and what
+/// is in `inverses`, if anything; adds to `zeroSums` the probabilities times the zero
+/// points.
 void AttentionKernel::emitStoreWeights(Value row, int64_t key, Value probability,
+                                       ArrayRef<Value> inverses,
                                        MutableArrayRef<Value> zeroSums) {
   int64_t bytes = dot ? 2 : 4;
   Type element = dot ? Type(e.b.getBF16Type()) : e.f32Type();
@@ -250,8 +278,8 @@ void AttentionKernel::emitStoreWeights(Value row, int64_t key, Value probability
     Value weight = probability;
     if (value.hasScales())
       weight = e.mulf(weight, e.load(vector, scratchAt(value.scales + offset)));
-    else if (value.constantScale() != 1.0)
-      weight = e.mulf(weight, e.splat(lanes, value.constantScale()));
+    if (!inverses.empty())
+      weight = e.mulf(weight, e.broadcast(inverses[group], lanes));
     if (!zeroSums.empty())
       zeroSums[group] = e.fma(probability, e.load(vector, scratchAt(value.zeros + offset)),
                               zeroSums[group]);
@@ -292,18 +320,31 @@ void AttentionKernel::emitSoftmax(Value headIndex, Value firstRow) {
     Value base = e.broadcast(e.select(isNone, e.f32(0), newMax), lanes);
     Value alpha = e.exp2(e.subf(e.broadcast(oldMax, lanes), base));
     Value sum = e.mulf(e.load(vector, sumAddress), alpha);
+    // What the sums so far are multiplied by, for each group of columns.
+    Value factor = vector::ExtractOp::create(e.b, e.loc, alpha, 0);
+    SmallVector<Value> factors(value.groups, factor), inverses;
+    for (int64_t group = 0; usesUnits() && group < value.groups; ++group) {
+      Value address = scratchAt(units + group * 4, e.mul(index, value.groups * 4));
+      Value isNew = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OGT, newMax, oldMax);
+      Value last = emitUnit(address, group, score, newMax, isNew);
+      inverses.push_back(e.divf(e.f32(1), e.load(e.f32Type(), address)));
+      factors[group] = e.mulf(e.mulf(factor, last), inverses.back());
+    }
+    for (auto [group, each] : llvm::enumerate(factors))
+      e.store(each, scratchAt(alphas + group * 4, e.mul(r, value.groups * 4)));
     SmallVector<Value> zeroSums(value.hasZeros() ? value.groups : 0, e.splat(lanes, 0.0));
     for (auto [i, oneScore] : llvm::enumerate(score)) {
       Value probability = e.exp2(e.subf(oneScore, base));
       sum = e.addf(sum, probability);
-      emitStoreWeights(r, i * lanes, probability, zeroSums);
+      emitStoreWeights(r, i * lanes, probability, inverses, zeroSums);
     }
-    for (auto [group, zeros] : llvm::enumerate(zeroSums))
-      e.store(e.reduceAdd(zeros),
+    for (auto [group, zeros] : llvm::enumerate(zeroSums)) {
+      Value sum = e.reduceAdd(zeros);
+      e.store(inverses.empty() ? sum : e.mulf(sum, inverses[group]),
               scratchAt(valueSums + group * 4, e.mul(r, value.groups * 4)));
+    }
     e.store(newMax, maxAddress);
     e.store(sum, sumAddress);
-    e.store(vector::ExtractOp::create(e.b, e.loc, alpha, 0), scratchAt(alphas, e.mul(r, 4)));
   });
 }
 
@@ -398,9 +439,10 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
 
   SmallVector<Value> acc;
   for (int64_t r = 0; r < numRows; ++r) {
-    Value alpha = e.load(e.f32Type(), scratchAt(alphas + r * 4));
     int64_t column = 0;
     for (auto [v, count] : llvm::enumerate(vectors)) {
+      Value alpha = e.load(e.f32Type(), scratchAt(alphas + r * value.groups * 4,
+                                                  e.mul(groups[v], 4)));
       Value old = e.load(e.vectorOf(count, e.f32Type()),
                          e.offset(outputRows, (r * value.width + column) * 4));
       Value sum = e.mulf(old, e.broadcast(alpha, count));
@@ -483,13 +525,31 @@ void AttentionKernel::emitPrefetchValues(Value ahead, Value step,
       e.prefetch(e.offset(address, u + byte));
 }
 
-/// Puts the columns of the rows of a head in their order, after the last tile: vectors
-/// of 4-bit codes have every other, or every other 4.
-void AttentionKernel::emitOrderColumns(Value headIndex, Value row) {
+/// Makes a row of the sums what it stands for, after the last tile.
+void AttentionKernel::emitFinishColumns(Value headIndex, Value row) {
+  Value index = stateRow(headIndex, row);
+  Value base = scratchAt(outputs, e.mul(index, value.width * 4));
+  emitOrderColumns(base);
+  double constant = value.hasScales() ? 1.0 : value.constantScale();
+  if (!usesUnits() && constant == 1.0)
+    return;
+  for (auto [column, count] : valueColumns()) {
+    Value factor = e.f32(constant);
+    if (usesUnits())
+      factor = e.load(e.f32Type(), scratchAt(units + column / getScaleGroup(value.attr) * 4,
+                                             e.mul(index, value.groups * 4)));
+    Value address = e.offset(base, column * 4);
+    Value sums = e.load(e.vectorOf(count, e.f32Type()), address);
+    e.store(e.mulf(sums, e.broadcast(factor, count)), address);
+  }
+}
+
+/// Puts the columns of a row in their order: vectors of 4-bit codes have every other, or
+/// every other 4.
+void AttentionKernel::emitOrderColumns(Value base) {
   if (!value.inRegisters() || !value.is4Bit())
     return;
   int64_t run = value.decoding == Decoding::Pairs ? 4 : 1;
-  Value base = scratchAt(outputs, e.mul(stateRow(headIndex, row), value.width * 4));
   int64_t column = 0;
   SmallVector<int64_t> vectors = coverColumns(value.width);
   for (size_t v = 0; v < vectors.size(); v += 2) {

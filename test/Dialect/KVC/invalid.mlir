@@ -932,45 +932,141 @@ func.func private @cache(!kvc.cache<page = 16, k: 1x584xf16>)
 
 // -----
 
-// cache_c4: elements of f8E4M3FN.
-// expected-error@below {{element type 'f8E4M3FN' of component 'k' is not supported yet: expected f32, f16 or bf16}}
-func.func private @cache(!kvc.cache<page = 16, k: 1x8xf8E4M3FN>)
-
-// -----
-
-// cache_c4: elements of f8E5M2.
-// expected-error@below {{element type 'f8E5M2' of component 'k' is not supported yet: expected f32, f16 or bf16}}
-func.func private @cache(!kvc.cache<page = 16, k: 1x8xf8E5M2>)
-
-// -----
-
-// cache_c4: elements of i8.
-// expected-error@below {{element type 'i8' of component 'k' is not supported yet: expected f32, f16 or bf16}}
-func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8>)
-
-// -----
-
-// cache_c4: elements of i4.
-// expected-error@below {{element type 'i4' of component 'k' is not supported yet: expected f32, f16 or bf16}}
-func.func private @cache(!kvc.cache<page = 16, k: 1x8xi4>)
-
-// -----
-
-// cache_c4: elements of f64.
-// expected-error@below {{element type 'f64' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+// component_c1: elements of f64.
+// expected-error@below {{expected component 'k' to have elements of f32, f16, bf16, f8E4M3FN, f8E5M2, i8 or i4, got 'f64'}}
 func.func private @cache(!kvc.cache<page = 16, k: 1x8xf64>)
 
 // -----
 
-// cache_c4: elements of vector<2xf16>.
-// expected-error@below {{element type 'vector<2xf16>' of component 'k' is not supported yet: expected f32, f16 or bf16}}
+// component_c1: elements of vector<2xf16>.
+// expected-error@below {{expected component 'k' to have elements of f32, f16, bf16, f8E4M3FN, f8E5M2, i8 or i4, got 'vector<2xf16>'}}
 func.func private @cache(!kvc.cache<page = 16, k: 1x8xvector<2xf16>>)
 
 // -----
 
-// cache_c4: scales.
-// expected-error@below {{scales of component 'k' are not supported yet: expected no scale<...>}}
+// component_c1: elements of i16.
+// expected-error@below {{expected component 'k' to have elements of f32, f16, bf16, f8E4M3FN, f8E5M2, i8 or i4, got 'i16'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi16 scale<f32>>)
+
+// -----
+
+// component_c1: scales of f16.
+// expected-error@below {{expected no scales of component 'k', whose elements are 'f16'}}
 func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 scale<f32, token>>)
+
+// -----
+
+// component_c1: i8 without scales.
+// expected-error@below {{expected scale<...> of component 'k', whose elements are 'i8'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8>)
+
+// -----
+
+// component_c1: i4 without scales.
+// expected-error@below {{expected scale<...> of component 'k', whose elements are 'i4'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi4>)
+
+// -----
+
+// component_c2: a zero point of i8.
+// expected-error@below {{expected no zero point of component 'k': it is for elements of i4, got 'i8'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, token, zero_point>>)
+
+// -----
+
+// component_c2: a zero point of f8.
+// expected-error@below {{expected no zero point of component 'k': it is for elements of i4, got 'f8E4M3FN'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf8E4M3FN scale<f32, group = 32, zero_point>>)
+
+// -----
+
+// component_c3: lanes of f16.
+// expected-error@below {{expected elements of 8 or 4 bits of component 'k' in layout lane_key, got 'f16'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 layout<lane_key>>)
+
+// -----
+
+// scale_c1: scales of bf16.
+// expected-error@below {{expected scales of type f32 or f16, got 'bf16'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<bf16, token>>)
+
+// -----
+
+// scale_c2: scales per tensor of an append.
+// expected-error@below {{expected scales per tensor to be static: an append may not change what the tokens before it stand for}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, tensor>>)
+
+// -----
+
+// scale_c2: scales per head of an append.
+// expected-error@below {{expected scales per head to be static: an append may not change what the tokens before it stand for}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, head>>)
+
+// -----
+
+// scale_c2: static scales per token.
+// expected-error@below {{expected scales per token to be computed at append, got static}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, token, static>>)
+
+// -----
+
+// scale_c3: groups of 16.
+// expected-error@below {{expected groups of 32, 64 or 128 elements, got 16}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x64xi8 scale<f32, group = 16>>)
+
+// -----
+
+// scale_c4: a constant of scales per head.
+// expected-error@below {{expected a constant scale to be per tensor and without zero point}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, head, static = 0.5>>)
+
+// -----
+
+// scale_c4: a constant with a zero point.
+// expected-error@below {{expected a constant scale to be per tensor and without zero point}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi4 scale<f32, tensor, static = 0.5, zero_point>>)
+
+// -----
+
+// scale_c4: a constant of 0.
+// expected-error@below {{expected a constant scale that is finite and above 0 in f32, got 0.000000e+00}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, tensor, static = 0.0>>)
+
+// -----
+
+// scale_c4: a negative constant.
+// expected-error@below {{expected a constant scale that is finite and above 0 in f32, got -1.000000e+00}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, tensor, static = -1.0>>)
+
+// -----
+
+// scale_c4: a constant that f32 does not hold.
+// expected-error@below {{expected a constant scale that is finite and above 0 in f32, got 0x7F800000}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, tensor, static = 1.0e39>>)
+
+// -----
+
+// a word that scales do not have.
+// expected-error@below {{expected 'tensor', 'head', 'token', 'group', 'static' or 'zero_point', got 'channel'}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32, channel>>)
+
+// -----
+
+// cache_c6: 9 arrays.
+// expected-error@below {{expected at most 8 arrays, scales and zero points included, got 9}}
+func.func private @cache(!kvc.cache<page = 16, a: 1x8xi4 scale<f32, zero_point>, b: 1x8xi4 scale<f32, zero_point>, c: 1x8xi4 scale<f32, zero_point>>)
+
+// -----
+
+// cache_c6: a component called as another's scales.
+// expected-error@below {{expected distinct names of arrays, got 'k.scale' twice}}
+func.func private @cache(!kvc.cache<page = 16, k: 1x8xi8 scale<f32>, "k.scale": 1x8xf16>)
+
+// -----
+
+// cache_c6: a name of 10 characters, whose scales have 16.
+// expected-error@below {{expected a name of at most 15 characters for an array of component 'abcdefghij', got 'abcdefghij.scale'}}
+func.func private @cache(!kvc.cache<page = 16, abcdefghij: 1x8xi8 scale<f32>>)
 
 // -----
 
@@ -2204,5 +2300,41 @@ func.func @dense_rope(%x: tensor<2x3x8xf16>, %p: tensor<2x3xi64>, %f: tensor<?xf
   // expected-error@below {{'kvc.dense_rope' op expected the number of frequencies to be 4, got a dynamic one}}
   %0 = kvc.dense_rope %x positions(%p) frequencies(%f : tensor<?xf32>) {position_dims = array<i64: 0, 1>, rotary_width = 8 : i64}
       : tensor<2x3x8xf16>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+// append_c4: a count without a quantised component.
+func.func @count(%cache: !kvc.cache<page = 16, k: 1x8xf16>, %batch: !kvc.batch, %k: tensor<?x1x8xf16>) {
+  // expected-error@below {{expected a quantised component where elements that are not finite are counted, got none}}
+  %n = kvc.append %cache[k: %k] at %batch : !kvc.cache<page = 16, k: 1x8xf16>, tensor<?x1x8xf16> -> tensor<?xi32>
+  return
+}
+
+// -----
+
+// append_c4: a count of another number of tokens.
+func.func @count(%cache: !kvc.cache<page = 16, k: 1x8xf8E5M2>, %batch: !kvc.batch, %k: tensor<4x1x8xf16>) {
+  // expected-error@below {{expected tokens of the count to be 4, got 5}}
+  %n = kvc.append %cache[k: %k] at %batch : !kvc.cache<page = 16, k: 1x8xf8E5M2>, tensor<4x1x8xf16> -> tensor<5xi32>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c1: scales are buffers too.
+func.func @buffers(%k: memref<?x16x8x128xi8>) {
+  // expected-error@below {{expected 2 buffers, got 1}}
+  %c = kvc.cache_from_buffers %k order nhd : memref<?x16x8x128xi8> -> !kvc.cache<page = 16, k: 8x128xi8 scale<f32, token>>
+  return
+}
+
+// -----
+
+// cache_from_buffers_c2: static scales have no pages.
+func.func @buffers(%k: memref<?x16x8x128xi8>, %s: memref<?x16x8x1xf32>) {
+  // expected-error@below {{expected buffer of component 'k.scale' to be 'memref<8x1xf32>', got 'memref<?x16x8x1xf32>'}}
+  %c = kvc.cache_from_buffers %k, %s order nhd : memref<?x16x8x128xi8>, memref<?x16x8x1xf32> -> !kvc.cache<page = 16, k: 8x128xi8 scale<f32, head, static>>
   return
 }
