@@ -224,15 +224,16 @@ void ScaleHoister::hoist() {
   for (const Operand &key : keys)
     if (!key.isHoisted() || getConstant(key) != shared)
       shared.reset();
-  if (shared && !std::isfinite(scoreScale * static_cast<float>(*shared)))
+  float scaled = scoreScale * static_cast<float>(shared.value_or(1));
+  if (!std::isfinite(scaled))
     shared.reset();
   for (auto [term, key] : llvm::enumerate(keys)) {
     if (key.isHoisted()) {
       Value query = op.getQueries()[term];
-      Value scaled = shared ? query : scale(query, op.getQueryMap(term), key, op);
-      Value codes = scaled ? emitCodes(key) : Value();
+      Value own = shared ? query : scale(query, op.getQueryMap(term), key, op);
+      Value codes = own ? emitCodes(key) : Value();
       if (codes) {
-        op.getQueriesMutable()[term].assign(scaled);
+        op.getQueriesMutable()[term].assign(own);
         op.getKeysMutable()[term].assign(codes);
       } else {
         key.reason = "the query has not the heads that scales vary along";
@@ -242,18 +243,18 @@ void ScaleHoister::hoist() {
     report(what, key);
   }
   if (shared)
-    op.setScale(APFloat(scoreScale * static_cast<float>(*shared)));
+    op.setScale(APFloat(scaled));
   if (value.isHoisted()) {
     Value output = op.getOutput();
     SmallVector<OpOperand *> uses =
         llvm::to_vector(llvm::make_pointer_range(output.getUses()));
     Value codes = emitCodes(value);
-    Value scaled =
+    Value product =
         codes ? scale(output, op.getOutputMap(), value, op->getNextNode()) : Value();
-    if (scaled) {
+    if (product) {
       op.getValueMutable().assign(codes);
       for (OpOperand *use : uses)
-        use->set(scaled);
+        use->set(product);
     } else {
       value.reason = "the result has not the heads that scales vary along";
     }
