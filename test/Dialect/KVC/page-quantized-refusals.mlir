@@ -12,9 +12,11 @@
 // Codes that are made in a way that is not known.
 // CHECK: [Missed] PagedCache {{.*}}"cache 'k' not paged: its new rows are not what 'kvc.quantize' makes"
 // CHECK: [Missed] PagedCache {{.*}}"cache 's' not paged: attention reads it with cache 'k'"
-func.func @not_quantized(%q3: tensor<?x2x1x64xf32>, %c: tensor<?x2x1x64xi8>, %s: tensor<?x2x1x1xf32>, %past: tensor<?x2x?x64xi8> {kvc.cache = "k"}, %past_s: tensor<?x2x?x1xf32> {kvc.cache = "s"})
+func.func @not_quantized(%q3: tensor<?x2x1x64xf32>, %past: tensor<?x2x?x64xi8> {kvc.cache = "k"}, %past_s: tensor<?x2x?x1xf32> {kvc.cache = "s"})
     -> (tensor<?x2x64xf32>, tensor<?x2x?x64xi8> {kvc.cache = "k"}, tensor<?x2x?x1xf32> {kvc.cache = "s"}) {
   %q = tensor.collapse_shape %q3 [[0], [1], [2, 3]] : tensor<?x2x1x64xf32> into tensor<?x2x64xf32>
+  %c = arith.fptosi %q3 : tensor<?x2x1x64xf32> to tensor<?x2x1x64xi8>
+  %c1, %s = kvc.quantize %q3 to i8 scale<f32, token> : (tensor<?x2x1x64xf32>) -> (tensor<?x2x1x64xi8>, tensor<?x2x1x1xf32>)
   %k = tensor.concat dim(2) %past, %c : (tensor<?x2x?x64xi8>, tensor<?x2x1x64xi8>) -> tensor<?x2x?x64xi8>
   %ss = tensor.concat dim(2) %past_s, %s : (tensor<?x2x?x1xf32>, tensor<?x2x1x1xf32>) -> tensor<?x2x?x1xf32>
   %keys = kvc.dequantize %k by(%ss) from i8 scale<f32, token> : (tensor<?x2x?x64xi8>, tensor<?x2x?x1xf32>) -> tensor<?x2x?x64xf32>
@@ -70,8 +72,8 @@ func.func @not_cached(%q3: tensor<?x2x1x64xf32>, %all: tensor<?x2x?x1xf32>, %pas
 #q = affine_map<(b, h, g, i, j, w) -> (b, h, w)>
 #kv = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
 
-// Tokens that share a scale, and another kind of scales.
-// CHECK: [Missed] PagedCache {{.*}}"cache 'k' not paged: tokens or heads share its scales"
+// Tokens that share a scale.
+// CHECK: [Missed] PagedCache {{.*}}"cache 'k' not paged: its scales are read in another way than token by token"
 func.func @shared(%q3: tensor<?x2x1x64xf32>, %past: tensor<?x2x?x64xi8> {kvc.cache = "k"}, %past_s: tensor<?x2x?x1xf32> {kvc.cache = "s"})
     -> (tensor<?x2x64xf32>, tensor<?x2x?x64xi8> {kvc.cache = "k"}, tensor<?x2x?x1xf32> {kvc.cache = "s"}) {
   %q = tensor.collapse_shape %q3 [[0], [1], [2, 3]] : tensor<?x2x1x64xf32> into tensor<?x2x64xf32>
@@ -110,7 +112,7 @@ func.func @other_kind(%q3: tensor<?x2x1x64xf32>, %past: tensor<?x2x?x64xi8> {kvc
 #q = affine_map<(b, h, g, i, j, w) -> (b, h, w)>
 #kv = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
 
-// Static scales that differ by token, by head as constants, or between the write and the read.
+// Static scales that differ by token.
 // CHECK: [Missed] PagedCache {{.*}}"cache 'k' not paged: its static scales vary along other dimensions than heads"
 func.func @by_token(%q3: tensor<?x2x1x64xf32>, %own: tensor<?x2x1x1xf32>, %all: tensor<?x2x?x1xf32>, %past: tensor<?x2x?x64xi8> {kvc.cache = "k"}, %past_s: tensor<?x2x?x1xf32> {kvc.cache = "s"})
     -> (tensor<?x2x64xf32>, tensor<?x2x?x64xi8> {kvc.cache = "k"}, tensor<?x2x?x1xf32> {kvc.cache = "s"}) {
@@ -181,4 +183,26 @@ func.func @converted(%q3: tensor<?x2x1x64xf32>, %past: tensor<?x2x?x64xf8E4M3FN>
   %o = kvc.dense_attention terms(%q * %keys) value(%keys)
       maps [#q, #kv, #kv, #q] {scale = 0.125 : f32} : (tensor<?x2x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>) -> tensor<?x2x64xf32>
   return %o, %k : tensor<?x2x64xf32>, tensor<?x2x?x64xf8E4M3FN>
+}
+
+// -----
+
+#q = affine_map<(b, h, g, i, j, w) -> (b, h, w)>
+#kv = affine_map<(b, h, g, i, j, w) -> (b, h, j, w)>
+
+// Heads that share a scale.
+// CHECK: [Missed] PagedCache {{.*}}"cache 'k' not paged: tokens or heads share its scales"
+func.func @heads(%q3: tensor<?x2x1x64xf32>, %past: tensor<?x2x?x64xi8> {kvc.cache = "k"}, %past_s: tensor<?x1x?x1xf32> {kvc.cache = "s"})
+    -> (tensor<?x2x64xf32>, tensor<?x2x?x64xi8> {kvc.cache = "k"}, tensor<?x1x?x1xf32> {kvc.cache = "s"}) {
+  %c0 = arith.constant 0 : index
+  %b = tensor.dim %q3, %c0 : tensor<?x2x1x64xf32>
+  %q = tensor.collapse_shape %q3 [[0], [1], [2, 3]] : tensor<?x2x1x64xf32> into tensor<?x2x64xf32>
+  %c, %own = kvc.quantize %q3 to i8 scale<f32, token> : (tensor<?x2x1x64xf32>) -> (tensor<?x2x1x64xi8>, tensor<?x2x1x1xf32>)
+  %one = tensor.extract_slice %own[0, 0, 0, 0] [%b, 1, 1, 1] [1, 1, 1, 1] : tensor<?x2x1x1xf32> to tensor<?x1x1x1xf32>
+  %k = tensor.concat dim(2) %past, %c : (tensor<?x2x?x64xi8>, tensor<?x2x1x64xi8>) -> tensor<?x2x?x64xi8>
+  %ss = tensor.concat dim(2) %past_s, %one : (tensor<?x1x?x1xf32>, tensor<?x1x1x1xf32>) -> tensor<?x1x?x1xf32>
+  %keys = kvc.dequantize %k by(%ss) from i8 scale<f32, token> : (tensor<?x2x?x64xi8>, tensor<?x1x?x1xf32>) -> tensor<?x2x?x64xf32>
+  %o = kvc.dense_attention terms(%q * %keys) value(%keys)
+      maps [#q, #kv, #kv, #q] {scale = 0.125 : f32} : (tensor<?x2x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>) -> tensor<?x2x64xf32>
+  return %o, %k, %ss : tensor<?x2x64xf32>, tensor<?x2x?x64xi8>, tensor<?x1x?x1xf32>
 }
