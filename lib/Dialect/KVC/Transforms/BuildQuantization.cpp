@@ -15,6 +15,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace kvc;
 
@@ -243,20 +245,27 @@ describeCodes(Elements &elements, const DequantizationElements &dequantization,
   if (type.getRank() < 1)
     return fail("codes have no width");
   result.width = type.getRank() - 1;
+  auto hasWidth = [&] {
+    return !type.isDynamicDim(result.width) && type.getDimSize(result.width) > 0;
+  };
+  static constexpr StringLiteral kNoWidth = "the width of the codes is not static, or 0";
   if (!dequantization.scale) {
-    if (type.isDynamicDim(result.width))
-      return fail("the last dimension of the codes is not static");
+    if (!hasWidth())
+      return fail(kNoWidth);
     return result;
   }
   std::optional<double> number = elements.evaluate(dequantization.scale);
   bool hasZero = dequantization.zero != nullptr;
   if (number) {
-    if (hasZero || !(*number > 0) || !std::isfinite(static_cast<float>(*number)))
+    auto rounded = static_cast<float>(*number);
+    if (!hasWidth())
+      return fail(kNoWidth);
+    if (hasZero || !(rounded > 0) || !std::isfinite(rounded))
       return fail("a constant scale has a zero point, or is not above 0");
     auto f32 = Float32Type::get(context);
     result.scale = ScaleAttr::get(context, f32, ScaleScheme::Tensor, 0, /*isStatic=*/true,
                                   /*zeroPoint=*/false,
-                                  FloatAttr::get(f32, static_cast<float>(*number)));
+                                  FloatAttr::get(f32, rounded));
   } else {
     result.staticScale = elements.followMoves(dequantization.scale, isCached);
     Element scale = result.staticScale;

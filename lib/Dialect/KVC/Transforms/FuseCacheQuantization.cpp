@@ -269,7 +269,8 @@ void FuseCacheQuantizationPass::runOnOperation() {
   CacheTensors tensors(module);
   std::vector<CodedCache> all;
   for (auto &[name, cache] : tensors.caches) {
-    if (!isa<FloatType>(cache.getElementType()) || isQuantized(cache.getElementType()))
+    if (cache.hasFailed() || cache.tensors.empty() || !cache.tensors.front().full ||
+        !isa<FloatType>(cache.getElementType()) || isQuantized(cache.getElementType()))
       continue;
     CodedCache coded{&cache, {}, {}, cache.loc};
     Location uncoded = cache.loc;

@@ -517,9 +517,11 @@ bool CodeMatcher::matchStaticScale(Element divisor, Element numbers) {
     result.numbers = load;
     break;
   }
-  if (!result.numbers)
+  if (!result.numbers || result.numbers->indices.empty())
     return fail("the numbers are not a tensor of their own");
   result.width = result.numbers->indices.size() - 1;
+  if (!isWhole(elements, result.numbers, result.width))
+    return fail("the numbers are a part of a tensor, or repeat it");
   // The element is what the bounds say.
   if (smallFloat)
     result.element = smallFloat;
@@ -532,9 +534,10 @@ bool CodeMatcher::matchStaticScale(Element divisor, Element numbers) {
   Type elementType = Float32Type::get(context);
   ScaleScheme scheme = ScaleScheme::Tensor;
   if (number) {
-    if (!(*number > 0) || !std::isfinite(static_cast<float>(*number)))
+    auto rounded = static_cast<float>(*number);
+    if (!(rounded > 0) || !std::isfinite(rounded))
       return fail("a constant scale is not above 0");
-    constant = FloatAttr::get(elementType, static_cast<float>(*number));
+    constant = FloatAttr::get(elementType, rounded);
   } else {
     Element leaf = elements.followMoves(divisor);
     if (leaf->kind != ElementKind::Load && leaf->kind != ElementKind::Scalar)
@@ -657,7 +660,7 @@ std::optional<QuantizationElements> CodeMatcher::match(Element code) {
     return std::nullopt;
   if (!isConverted && !isRounded)
     return std::nullopt;
-  if (smallFloat && code->kind == ElementKind::Load) {
+  if (smallFloat && code->kind == ElementKind::Load && !code->indices.empty()) {
     // Converted as it is.
     result.numbers = code;
     result.element = smallFloat;
@@ -694,8 +697,8 @@ std::optional<QuantizationElements> CodeMatcher::match(Element code) {
     fail("expected numbers of f32, f16 or bf16, got " + toText(numbers.getElementType()));
     return std::nullopt;
   }
-  if (numbers.isDynamicDim(result.width)) {
-    fail("the last dimension of the numbers is not static");
+  if (numbers.isDynamicDim(result.width) || numbers.getDimSize(result.width) < 1) {
+    fail("the width of the numbers is not static, or 0");
     return std::nullopt;
   }
   return result;
