@@ -176,9 +176,11 @@ bool CodeMatcher::stripSelect(Element &element) {
 /// Goes from a code back to the quotient that is rounded.
 bool CodeMatcher::stripCode(Element &element) {
   for (;;) {
-    element = elements.resolve(element);
-    if (element->kind != ElementKind::Apply)
+    Element resolved = elements.resolve(element);
+    // The nearest tensor, where there is nothing but moves.
+    if (resolved->kind != ElementKind::Apply)
       return true;
+    element = resolved;
     if (element->is("arith.trunci") || element->is("arith.extsi") ||
         element->is("arith.sitofp")) {
       element = element->operands[0];
