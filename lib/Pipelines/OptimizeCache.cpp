@@ -13,9 +13,9 @@
 using namespace mlir;
 using namespace kvc;
 
-/// After it attention is kvc.dense_attention, rotary embeddings are kvc.dense_rope, and codes are
-/// made and read by kvc.quantize and kvc.dequantize. What is computed twice would be two things.
-/// Codes come first: to the others, roundings are nothing.
+/// After it attention is kvc.dense_attention, rotary embeddings are kvc.dense_rope, and codes
+/// are made and read by kvc.quantize and kvc.dequantize. What is computed twice would be two
+/// things. Codes come first: to the others, roundings are nothing.
 static void addRaising(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
   RaiseQuantizationPassOptions quantization;
   quantization.allowReciprocal = options.allowReciprocal;

@@ -130,9 +130,9 @@ Value ScaleHoister::emitCodes(Operand &operand) {
                             /*isStatic=*/true, /*zeroPoint=*/false, b.getF32FloatAttr(1));
   b.setInsertionPoint(op);
   Type element = getElementTypeOrSelf(operand.value.getType());
-  auto numbers = DequantizeOp::create(b, codes.getLoc(),
-                                      codes.getOutput().getType().clone(element),
-                                      codes.getCodes(), ValueRange(), codes.getElement(), one);
+  auto numbers =
+      DequantizeOp::create(b, codes.getLoc(), codes.getOutput().getType().clone(element),
+                           codes.getCodes(), ValueRange(), codes.getElement(), one);
   if (areInPlace(elements, numbers, operand.indices, operand.dims))
     return numbers;
   Value moved = emitProduct(b, elements, op, operand.dims, {},
@@ -147,8 +147,7 @@ Value ScaleHoister::emitCodes(Operand &operand) {
 static Value mapTensor(OpBuilder &b, Location loc, Value tensor, Type type,
                        std::optional<double> factor) {
   auto shaped = cast<RankedTensorType>(tensor.getType());
-  Value init =
-      tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, tensor), type);
+  Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, tensor), type);
   AffineMap identity = b.getMultiDimIdentityMap(shaped.getRank());
   SmallVector<utils::IteratorType> loops(shaped.getRank(), utils::IteratorType::parallel);
   auto body = [&](OpBuilder &n, Location at, ValueRange x) {
@@ -246,8 +245,7 @@ void ScaleHoister::hoist() {
     op.setScale(APFloat(scaled));
   if (value.isHoisted()) {
     Value output = op.getOutput();
-    SmallVector<OpOperand *> uses =
-        llvm::to_vector(llvm::make_pointer_range(output.getUses()));
+    SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(output.getUses()));
     Value codes = emitCodes(value);
     Value product =
         codes ? scale(output, op.getOutputMap(), value, op->getNextNode()) : Value();

@@ -302,9 +302,9 @@ bool CodeMatcher::chooseElement(double divisor) {
   double largest = getLargestCode(nearest);
   result.element = nearest;
   bool isNear = divisor >= 0.5 * largest && divisor <= 1.2 * largest;
-  return differ(tolerance.rounding && isNear,
-                "a scale is the largest magnitude divided by " + toText(divisor) +
-                    ", and not by " + toText(largest));
+  return differ(tolerance.rounding && isNear, "a scale is the largest magnitude divided by " +
+                                                  toText(divisor) + ", and not by " +
+                                                  toText(largest));
 }
 
 /// Whether all elements of a tensor are read, but for the dimension `width`.
@@ -426,8 +426,7 @@ bool CodeMatcher::matchComputedScale(Element quotient, Element numbers) {
   std::optional<double> start = getNumber(guarded->operands[1]);
   if (!start || *start > 0)
     return fail("the largest magnitude is not looked for from 0 or below on");
-  return chooseElement(*divisor) &&
-         matchReduced(guarded, body->operands[0], numbers);
+  return chooseElement(*divisor) && matchReduced(guarded, body->operands[0], numbers);
 }
 
 /// (max - min) / 15, where numbers are less a zero point.
@@ -575,8 +574,7 @@ bool CodeMatcher::matchDivision(Element quotient) {
     for (unsigned i : {1, 0}) {
       Element inverse = elements.resolve(quotient->operands[i]);
       std::optional<double> number = getNumber(inverse);
-      if (!number &&
-          !(inverse->is("arith.divf") && getNumber(inverse->operands[0]) == 1.0))
+      if (!number && !(inverse->is("arith.divf") && getNumber(inverse->operands[0]) == 1.0))
         continue;
       if (!differ(tolerance.reciprocal,
                   "numbers are multiplied by the reciprocal of a scale, and not divided by it"))
@@ -643,8 +641,8 @@ bool CodeMatcher::matchDivision(Element quotient) {
     Expr size = elements.getSize(result.numbers->tensor, result.width);
     auto width = dyn_cast<AffineConstantExpr>(size);
     for (int64_t count : {32, 64, 128})
-      if (width && space.areEqual(result.group,
-                                  result.numbers->indices[result.width].floorDiv(count)))
+      if (width &&
+          space.areEqual(result.group, result.numbers->indices[result.width].floorDiv(count)))
         group = count;
     if (group == 0)
       return fail("expected a static width of groups of 32, 64 or 128");
