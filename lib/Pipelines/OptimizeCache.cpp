@@ -13,9 +13,9 @@
 using namespace mlir;
 using namespace kvc;
 
-/// After it attention is kvc.dense_attention, rotary embeddings are kvc.dense_rope, and codes are
-/// made and read by kvc.quantize and kvc.dequantize. What is computed twice would be two things.
-/// Codes come first: to the others, roundings are nothing.
+/// After it attention is kvc.dense_attention, rotary embeddings are kvc.dense_rope, and codes
+/// are made and read by kvc.quantize and kvc.dequantize. What is computed twice would be two
+/// things. Codes come first: to the others, roundings are nothing.
 static void addRaising(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
   RaiseQuantizationPassOptions quantization;
   quantization.allowReciprocal = options.allowReciprocal;
@@ -42,11 +42,13 @@ static void addSinking(OpPassManager &pm, const OptimizeCachePipelineOptions &op
   pm.addNestedPass<func::FuncOp>(createAbsorbMLAPass(absorb));
 }
 
-/// After it caches are pages.
+/// After it caches are pages, and what is not read of them is multiplied by scales outside of
+/// attention's loops. Before, scales are what codes are known by.
 static void addPaging(OpPassManager &pm, const OptimizeCachePipelineOptions &options) {
   PageCachePassOptions page;
   page.page = options.page;
   pm.addPass(createPageCachePass(page));
+  pm.addNestedPass<func::FuncOp>(createHoistScalesPass());
 }
 
 /// After it nothing is there twice, and nothing that would fold.
@@ -62,7 +64,6 @@ void kvc::buildOptimizeCachePipeline(OpPassManager &pm,
   addCleaning(pm);
   if (options.page > 0)
     addPaging(pm, options);
-  pm.addNestedPass<func::FuncOp>(createHoistScalesPass());
   // Slices fold only once their sizes are the same values.
   addCleaning(pm);
 }

@@ -9,7 +9,7 @@
 // dequantised. Scales may have a dimension less.
 // CHECK-LABEL: func.func @token(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x8x1x64xf16>,
-// CHECK-SAME:    %[[CACHE:[^:]*]]: !kvc.cache<page = 16, k: 2x64xi8 scale<f32, token>, v: 2x64xi4 scale<f16, group = 32, zero_point>> {kvc.cache = "l.k+l.v"}, %{{.*}}: !kvc.batch) -> tensor<?x2x2x1x64xf16> {
+// CHECK-SAME:    %[[CACHE:[^:]*]]: !kvc.cache<page = 16, k: 2x64xi8 scale<f32, token>, v: 2x64xi4 scale<f16, group = 32, zero_point>> {kvc.cache = "l"}, %{{.*}}: !kvc.batch) -> tensor<?x2x2x1x64xf16> {
 // CHECK-NOT:     kvc.quantize
 // CHECK-NOT:     kvc.dequantize
 // CHECK-NOT:     tensor.concat

@@ -15,6 +15,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace kvc;
 
@@ -53,8 +55,8 @@ static SmallVector<unsigned> getOrder(unsigned rank, unsigned width) {
 }
 
 /// Scales, or zero points, as a tensor with the dimensions of what they are of, whose indices
-/// are `own`, and sizes `sizes`, and along the last of which there are `count` of `group`. Null,
-/// and the reason, if they are shaped in another way.
+/// are `own`, and sizes `sizes`, and along the last of which there are `count` of `group`.
+/// Null, and the reason, if they are shaped in another way.
 static Value emitScales(OpBuilder &b, Elements &elements, Element scale, ArrayRef<Expr> own,
                         ArrayRef<Expr> sizes, Expr group, int64_t count, Operation *user,
                         RaiseFailure &why) {
@@ -163,8 +165,7 @@ QuantizeOp kvc::buildQuantize(OpBuilder &b, Elements &elements,
     own.push_back(numbers->indices[position]);
     sizes.push_back(elements.getSize(numbers->tensor, position));
   }
-  Value input =
-      emitLoad(b, elements, elements.load(numbers->tensor, all), dims, user);
+  Value input = emitLoad(b, elements, elements.load(numbers->tensor, all), dims, user);
   if (!input)
     return {};
   SmallVector<Value> staticScales;
@@ -243,20 +244,26 @@ describeCodes(Elements &elements, const DequantizationElements &dequantization,
   if (type.getRank() < 1)
     return fail("codes have no width");
   result.width = type.getRank() - 1;
+  auto hasWidth = [&] {
+    return !type.isDynamicDim(result.width) && type.getDimSize(result.width) > 0;
+  };
+  static constexpr StringLiteral kNoWidth = "the width of the codes is not static, or 0";
   if (!dequantization.scale) {
-    if (type.isDynamicDim(result.width))
-      return fail("the last dimension of the codes is not static");
+    if (!hasWidth())
+      return fail(kNoWidth);
     return result;
   }
   std::optional<double> number = elements.evaluate(dequantization.scale);
   bool hasZero = dequantization.zero != nullptr;
   if (number) {
-    if (hasZero || !(*number > 0) || !std::isfinite(static_cast<float>(*number)))
+    auto rounded = static_cast<float>(*number);
+    if (!hasWidth())
+      return fail(kNoWidth);
+    if (hasZero || !(rounded > 0) || !std::isfinite(rounded))
       return fail("a constant scale has a zero point, or is not above 0");
     auto f32 = Float32Type::get(context);
     result.scale = ScaleAttr::get(context, f32, ScaleScheme::Tensor, 0, /*isStatic=*/true,
-                                  /*zeroPoint=*/false,
-                                  FloatAttr::get(f32, static_cast<float>(*number)));
+                                  /*zeroPoint=*/false, FloatAttr::get(f32, rounded));
   } else {
     result.staticScale = elements.followMoves(dequantization.scale, isCached);
     Element scale = result.staticScale;
@@ -281,8 +288,8 @@ describeCodes(Elements &elements, const DequantizationElements &dequantization,
     int64_t group = 0, size = type.getDimSize(*width);
     for (int64_t count : {32, 64, 128}) {
       Expr index = space.simplify(dequantization.codes->indices[*width].floorDiv(count));
-      if (size > count && llvm::any_of(scale->indices,
-                                       [&](Expr at) { return space.areEqual(at, index); })) {
+      if (size > count &&
+          llvm::any_of(scale->indices, [&](Expr at) { return space.areEqual(at, index); })) {
         group = count;
         result.group = index;
       }
@@ -295,8 +302,8 @@ describeCodes(Elements &elements, const DequantizationElements &dequantization,
                          : isDynamic ? ScaleScheme::Token
                          : varies    ? ScaleScheme::Head
                                      : ScaleScheme::Tensor;
-    result.scale = ScaleAttr::get(context, elementType, scheme, group, !isDynamic, hasZero,
-                                  FloatAttr());
+    result.scale =
+        ScaleAttr::get(context, elementType, scheme, group, !isDynamic, hasZero, FloatAttr());
   }
   return result;
 }
@@ -361,7 +368,7 @@ Value kvc::buildDequantize(OpBuilder &b, Elements &elements,
   }
   b.setInsertionPoint(user);
   auto type = cast<RankedTensorType>(codes.getType()).clone(elementType);
-  Value result = DequantizeOp::create(b, user->getLoc(), type, codes, scales, form.element,
-                                      form.scale);
+  Value result =
+      DequantizeOp::create(b, user->getLoc(), type, codes, scales, form.element, form.scale);
   return emitLoad(b, elements, elements.load(result, indices), dims, user);
 }

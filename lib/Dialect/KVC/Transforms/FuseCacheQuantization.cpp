@@ -114,8 +114,7 @@ static std::string checkRows(CodedRows &rows) {
     return "the last dimension of its new rows is not the width that scales are along";
   for (auto [position, index] : llvm::enumerate(rows.indices))
     if (!llvm::is_contained(rows.dims, index) &&
-        elements.getSize(rows.op.getCodes(), position) !=
-            elements.getSpace().constant(1))
+        elements.getSize(rows.op.getCodes(), position) != elements.getSpace().constant(1))
       return "its new rows are a part of what is quantised, or repeat it";
   if (!tensor.past)
     return tensor.full == tensor.rows ? "" : "its new rows are written into a larger tensor";
@@ -176,16 +175,16 @@ Value RowsFuser::addPast(Value newRows, StringRef suffix) {
   shape.back() = newType.getShape().back();
   auto type = RankedTensorType::get(shape, newType.getElementType());
   unsigned index = tensor.past.getArgNumber() + 1 + numPasts++;
-  LogicalResult added = function.insertArgument(index, type, named(suffix), tensor.past.getLoc());
+  LogicalResult added =
+      function.insertArgument(index, type, named(suffix), tensor.past.getLoc());
   assert(succeeded(added) && "functions of func take any type");
   (void)added;
   b.setInsertionPoint(concat);
   SmallVector<int64_t> full(cast<RankedTensorType>(tensor.full.getType()).getShape());
   full.back() = shape.back();
-  return tensor::ConcatOp::create(b, concat.getLoc(),
-                                  RankedTensorType::get(full, type.getElementType()),
-                                  concat.getDim(),
-                                  ValueRange{function.getArgument(index), newRows});
+  return tensor::ConcatOp::create(
+      b, concat.getLoc(), RankedTensorType::get(full, type.getElementType()), concat.getDim(),
+      ValueRange{function.getArgument(index), newRows});
 }
 
 /// A result after the cache's.
@@ -206,10 +205,9 @@ void RowsFuser::fuse() {
       tensor.result = i;
   DequantizeOp op = rows.op;
   auto quantize = op.getCodes().getDefiningOp<QuantizeOp>();
-  Operation *user = tensor.past ? tensor.full.getDefiningOp()
-                    : tensor.rows.getDefiningOp()
-                        ? tensor.rows.getDefiningOp()->getNextNode()
-                        : ret;
+  Operation *user = tensor.past                   ? tensor.full.getDefiningOp()
+                    : tensor.rows.getDefiningOp() ? tensor.rows.getDefiningOp()->getNextNode()
+                                                  : ret;
   int64_t width = op.getCodes().getType().getShape().back();
   Value codes = emitRows(quantize.getCodes(), width, /*isStatic=*/false, user);
   SmallVector<Value> scales;
@@ -241,8 +239,8 @@ void RowsFuser::fuse() {
     (void)erased;
   }
   SmallVector<Type> results(ret->getOperandTypes());
-  function.setFunctionType(FunctionType::get(function.getContext(),
-                                             function.getArgumentTypes(), results));
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), function.getArgumentTypes(), results));
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,15 +267,15 @@ void FuseCacheQuantizationPass::runOnOperation() {
   CacheTensors tensors(module);
   std::vector<CodedCache> all;
   for (auto &[name, cache] : tensors.caches) {
-    if (!isa<FloatType>(cache.getElementType()) || isQuantized(cache.getElementType()))
+    if (cache.hasFailed() || cache.tensors.empty() || !cache.tensors.front().full ||
+        !isa<FloatType>(cache.getElementType()) || isQuantized(cache.getElementType()))
       continue;
     CodedCache coded{&cache, {}, {}, cache.loc};
     Location uncoded = cache.loc;
     bool isAny = false, areAll = true;
     for (CacheFunction &function : tensors.functions)
       if (const CacheTensor *tensor = cache.find(function.function)) {
-        CodedRows &rows = coded.rows.emplace_back(
-            CodedRows{*tensor, function.elements.get()});
+        CodedRows &rows = coded.rows.emplace_back(CodedRows{*tensor, function.elements.get()});
         bool isCoded = findCodes(rows) != nullptr;
         isAny |= isCoded;
         if (!isCoded && tensor->full)
@@ -315,8 +313,7 @@ void FuseCacheQuantizationPass::runOnOperation() {
                                     getCodedBytes(coded, *bytes), *bytes)
                           .str());
     for (StringRef suffix : {kScaleSuffix, kZeroSuffix})
-      if (tensors.caches.contains(
-              StringAttr::get(&getContext(), name.getValue() + suffix)))
+      if (tensors.caches.contains(StringAttr::get(&getContext(), name.getValue() + suffix)))
         fail(cache.loc, "there is a cache '" + name.getValue() + suffix + "' already");
     auto options = remark::RemarkOpts::name("FusedQuantization").category(DEBUG_TYPE);
     if (!coded.failure.empty()) {

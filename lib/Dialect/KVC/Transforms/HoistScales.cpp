@@ -130,9 +130,9 @@ Value ScaleHoister::emitCodes(Operand &operand) {
                             /*isStatic=*/true, /*zeroPoint=*/false, b.getF32FloatAttr(1));
   b.setInsertionPoint(op);
   Type element = getElementTypeOrSelf(operand.value.getType());
-  auto numbers = DequantizeOp::create(b, codes.getLoc(),
-                                      codes.getOutput().getType().clone(element),
-                                      codes.getCodes(), ValueRange(), codes.getElement(), one);
+  auto numbers =
+      DequantizeOp::create(b, codes.getLoc(), codes.getOutput().getType().clone(element),
+                           codes.getCodes(), ValueRange(), codes.getElement(), one);
   if (areInPlace(elements, numbers, operand.indices, operand.dims))
     return numbers;
   Value moved = emitProduct(b, elements, op, operand.dims, {},
@@ -147,8 +147,7 @@ Value ScaleHoister::emitCodes(Operand &operand) {
 static Value mapTensor(OpBuilder &b, Location loc, Value tensor, Type type,
                        std::optional<double> factor) {
   auto shaped = cast<RankedTensorType>(tensor.getType());
-  Value init =
-      tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, tensor), type);
+  Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, tensor), type);
   AffineMap identity = b.getMultiDimIdentityMap(shaped.getRank());
   SmallVector<utils::IteratorType> loops(shaped.getRank(), utils::IteratorType::parallel);
   auto body = [&](OpBuilder &n, Location at, ValueRange x) {
@@ -224,15 +223,16 @@ void ScaleHoister::hoist() {
   for (const Operand &key : keys)
     if (!key.isHoisted() || getConstant(key) != shared)
       shared.reset();
-  if (shared && !std::isfinite(scoreScale * static_cast<float>(*shared)))
+  float scaled = scoreScale * static_cast<float>(shared.value_or(1));
+  if (!std::isfinite(scaled))
     shared.reset();
   for (auto [term, key] : llvm::enumerate(keys)) {
     if (key.isHoisted()) {
       Value query = op.getQueries()[term];
-      Value scaled = shared ? query : scale(query, op.getQueryMap(term), key, op);
-      Value codes = scaled ? emitCodes(key) : Value();
+      Value own = shared ? query : scale(query, op.getQueryMap(term), key, op);
+      Value codes = own ? emitCodes(key) : Value();
       if (codes) {
-        op.getQueriesMutable()[term].assign(scaled);
+        op.getQueriesMutable()[term].assign(own);
         op.getKeysMutable()[term].assign(codes);
       } else {
         key.reason = "the query has not the heads that scales vary along";
@@ -242,18 +242,17 @@ void ScaleHoister::hoist() {
     report(what, key);
   }
   if (shared)
-    op.setScale(APFloat(scoreScale * static_cast<float>(*shared)));
+    op.setScale(APFloat(scaled));
   if (value.isHoisted()) {
     Value output = op.getOutput();
-    SmallVector<OpOperand *> uses =
-        llvm::to_vector(llvm::make_pointer_range(output.getUses()));
+    SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(output.getUses()));
     Value codes = emitCodes(value);
-    Value scaled =
+    Value product =
         codes ? scale(output, op.getOutputMap(), value, op->getNextNode()) : Value();
-    if (scaled) {
+    if (product) {
       op.getValueMutable().assign(codes);
       for (OpOperand *use : uses)
-        use->set(scaled);
+        use->set(product);
     } else {
       value.reason = "the result has not the heads that scales vary along";
     }

@@ -176,9 +176,11 @@ bool CodeMatcher::stripSelect(Element &element) {
 /// Goes from a code back to the quotient that is rounded.
 bool CodeMatcher::stripCode(Element &element) {
   for (;;) {
-    element = elements.resolve(element);
-    if (element->kind != ElementKind::Apply)
+    Element resolved = elements.resolve(element);
+    // The nearest tensor, where there is nothing but moves.
+    if (resolved->kind != ElementKind::Apply)
       return true;
+    element = resolved;
     if (element->is("arith.trunci") || element->is("arith.extsi") ||
         element->is("arith.sitofp")) {
       element = element->operands[0];
@@ -300,9 +302,9 @@ bool CodeMatcher::chooseElement(double divisor) {
   double largest = getLargestCode(nearest);
   result.element = nearest;
   bool isNear = divisor >= 0.5 * largest && divisor <= 1.2 * largest;
-  return differ(tolerance.rounding && isNear,
-                "a scale is the largest magnitude divided by " + toText(divisor) +
-                    ", and not by " + toText(largest));
+  return differ(tolerance.rounding && isNear, "a scale is the largest magnitude divided by " +
+                                                  toText(divisor) + ", and not by " +
+                                                  toText(largest));
 }
 
 /// Whether all elements of a tensor are read, but for the dimension `width`.
@@ -424,8 +426,7 @@ bool CodeMatcher::matchComputedScale(Element quotient, Element numbers) {
   std::optional<double> start = getNumber(guarded->operands[1]);
   if (!start || *start > 0)
     return fail("the largest magnitude is not looked for from 0 or below on");
-  return chooseElement(*divisor) &&
-         matchReduced(guarded, body->operands[0], numbers);
+  return chooseElement(*divisor) && matchReduced(guarded, body->operands[0], numbers);
 }
 
 /// (max - min) / 15, where numbers are less a zero point.
@@ -517,9 +518,11 @@ bool CodeMatcher::matchStaticScale(Element divisor, Element numbers) {
     result.numbers = load;
     break;
   }
-  if (!result.numbers)
+  if (!result.numbers || result.numbers->indices.empty())
     return fail("the numbers are not a tensor of their own");
   result.width = result.numbers->indices.size() - 1;
+  if (!isWhole(elements, result.numbers, result.width))
+    return fail("the numbers are a part of a tensor, or repeat it");
   // The element is what the bounds say.
   if (smallFloat)
     result.element = smallFloat;
@@ -532,9 +535,10 @@ bool CodeMatcher::matchStaticScale(Element divisor, Element numbers) {
   Type elementType = Float32Type::get(context);
   ScaleScheme scheme = ScaleScheme::Tensor;
   if (number) {
-    if (!(*number > 0) || !std::isfinite(static_cast<float>(*number)))
+    auto rounded = static_cast<float>(*number);
+    if (!(rounded > 0) || !std::isfinite(rounded))
       return fail("a constant scale is not above 0");
-    constant = FloatAttr::get(elementType, static_cast<float>(*number));
+    constant = FloatAttr::get(elementType, rounded);
   } else {
     Element leaf = elements.followMoves(divisor);
     if (leaf->kind != ElementKind::Load && leaf->kind != ElementKind::Scalar)
@@ -570,8 +574,7 @@ bool CodeMatcher::matchDivision(Element quotient) {
     for (unsigned i : {1, 0}) {
       Element inverse = elements.resolve(quotient->operands[i]);
       std::optional<double> number = getNumber(inverse);
-      if (!number &&
-          !(inverse->is("arith.divf") && getNumber(inverse->operands[0]) == 1.0))
+      if (!number && !(inverse->is("arith.divf") && getNumber(inverse->operands[0]) == 1.0))
         continue;
       if (!differ(tolerance.reciprocal,
                   "numbers are multiplied by the reciprocal of a scale, and not divided by it"))
@@ -638,8 +641,8 @@ bool CodeMatcher::matchDivision(Element quotient) {
     Expr size = elements.getSize(result.numbers->tensor, result.width);
     auto width = dyn_cast<AffineConstantExpr>(size);
     for (int64_t count : {32, 64, 128})
-      if (width && space.areEqual(result.group,
-                                  result.numbers->indices[result.width].floorDiv(count)))
+      if (width &&
+          space.areEqual(result.group, result.numbers->indices[result.width].floorDiv(count)))
         group = count;
     if (group == 0)
       return fail("expected a static width of groups of 32, 64 or 128");
@@ -657,7 +660,7 @@ std::optional<QuantizationElements> CodeMatcher::match(Element code) {
     return std::nullopt;
   if (!isConverted && !isRounded)
     return std::nullopt;
-  if (smallFloat && code->kind == ElementKind::Load) {
+  if (smallFloat && code->kind == ElementKind::Load && !code->indices.empty()) {
     // Converted as it is.
     result.numbers = code;
     result.element = smallFloat;
@@ -694,8 +697,8 @@ std::optional<QuantizationElements> CodeMatcher::match(Element code) {
     fail("expected numbers of f32, f16 or bf16, got " + toText(numbers.getElementType()));
     return std::nullopt;
   }
-  if (numbers.isDynamicDim(result.width)) {
-    fail("the last dimension of the numbers is not static");
+  if (numbers.isDynamicDim(result.width) || numbers.getDimSize(result.width) < 1) {
+    fail("the width of the numbers is not static, or 0");
     return std::nullopt;
   }
   return result;
