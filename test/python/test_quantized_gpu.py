@@ -57,8 +57,7 @@ class Case:
     schedule: str = ""
 
     def __str__(self):
-        parts = [self.k, self.v] + [self.rotary] * bool(self.rotary)
-        words = [part.text.replace("scale", "").replace(" ", "") for part in parts]
+        words = [part.text.replace("scale", "").replace(" ", "") for part in self.parts.values()]
         return "-".join([*words, f"{self.heads}x{self.group}", f"p{self.page}", self.query])
 
     @property
