@@ -57,8 +57,7 @@ class Case:
     schedule: str = ""
 
     def __str__(self):
-        parts = [self.k, self.v] + [self.rotary] * bool(self.rotary)
-        words = [part.text.replace("scale", "").replace(" ", "") for part in parts]
+        words = [part.text.replace("scale", "").replace(" ", "") for part in self.parts.values()]
         return "-".join([*words, f"{self.heads}x{self.group}", f"p{self.page}", self.query])
 
     @property
@@ -130,20 +129,34 @@ class Cache:
         self.slots = [np.array(s.slots(0), np.int64) for s in self.sequences]
         self.stored = {name: self._fill(rng, name, part) for name, part in case.parts.items()}
 
+    def batch(self, query_lens):
+        """Returns the batch, of which sequences without a key may have queries too."""
+        most = max(len(s.pages) for s in self.sequences)
+        table = np.full((len(self.sequences), most), -1, np.int32)
+        for row, sequence in zip(table, self.sequences):
+            row[: len(sequence.pages)] = sequence.pages
+        return kvc.RawBatch(
+            query_start=np.concatenate([[0], np.cumsum(query_lens)]).astype(np.int32),
+            kv_lens=np.array([len(slots) for slots in self.slots], np.int32),
+            page_ids=table,
+            slots=np.full(sum(query_lens), -1, np.int64),
+        )
+
     def _write(self, name, draw_rows):
         """Fills an array with NaN and the slots of the sequences with rows; returns these."""
-        memory = np.array(self.view.memory(name))
-        memory.view(np.uint8)[...] = 0xFF
+        memory = self.view._copy(name)
+        bits = memory.view(np.dtype(f"u{memory.itemsize}"))
+        bits[...] = np.iinfo(bits.dtype).max
         page, rows = self.case.page, []
         for slots in self.slots:
-            stored, numbers = draw_rows((len(slots), memory.shape[1]))
-            memory[slots // page, :, slots % page] = stored.view(memory.dtype)
+            stored, numbers = draw_rows((len(slots), memory.shape[2]))
+            memory[slots // page, slots % page] = stored.view(memory.dtype)
             rows.append(numbers)
         self.view._update(name, memory)
         return rows
 
     def _write_static(self, name, values):
-        memory = np.array(self.view.memory(name))
+        memory = self.view._copy(name)
         memory[...] = values.reshape(memory.shape)
         self.view._update(name, memory)
 
@@ -191,7 +204,7 @@ def attend(case, kv_lens, query_lens, stream, seed=0, orders=True, **options):
     """Runs a case and compares it with float64; returns the output."""
     function = kvc.Compiler().compile(case.text, target="gpu", **options)["attend"]
     cache = Cache(case, function.cache_type, stream.device, kv_lens, seed)
-    batch = kvc.Batch.from_sequences(cache.sequences, query_lens, cache.pool)
+    batch = cache.batch(query_lens)
     rng, tokens = np.random.default_rng(seed + 1), sum(query_lens)
     query_heads = case.heads * case.group
     queries = [
@@ -373,7 +386,7 @@ def test_append_stores_the_bytes_of_the_definition(stream, case):
         view = pool.view()
         for component in function.cache_type.components:
             if component.layout == "static":
-                memory = np.array(view.memory(component.name))
+                memory = view._copy(component.name)
                 # Rows of a zero scale are of code 0.
                 memory[...] = np.linspace(0, 0.3, memory.size).reshape(memory.shape)
                 view._update(component.name, memory)

@@ -83,9 +83,9 @@ func.func @load_elements(%slot: !kvtile.slot<16x64xbf16>) {
 // -----
 
 func.func @load_part(%slot: !kvtile.slot<64x64xbf16, swizzled>) {
-  // expected-error@below {{'kvtile.load_tile' op expected a tile that every warp has, got}}
+  // expected-error@below {{'kvtile.load_tile' op expected a tile that every warp has, or whole rows of, got}}
   %tile = kvtile.load_tile %slot : !kvtile.slot<64x64xbf16, swizzled>
-      -> !kvtile.tile<64x64xbf16, #kvtile.layout<mma_a, 4x1>>
+      -> !kvtile.tile<64x64xbf16, #kvtile.layout<mma_a, 1x4>>
   return
 }
 

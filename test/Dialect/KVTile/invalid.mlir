@@ -49,7 +49,7 @@ func.func private @swizzle(!kvtile.slot<64x80xbf16, swizzled>)
 
 // -----
 
-// expected-error@below {{expected swizzled or padded, got 'shuffled'}}
+// expected-error@below {{expected swizzled, padded or linear, got 'shuffled'}}
 func.func private @order(!kvtile.slot<64x64xbf16, shuffled>)
 
 // -----
