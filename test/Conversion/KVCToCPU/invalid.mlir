@@ -78,7 +78,7 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 // bf16_dot reads bf16 only: components.
 !cache = !kvc.cache<page = 16, k: 1x8xf16, v: 1x8xbf16>
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
-  // expected-error@below {{'kvc.attention' op expected bf16 queries and components for bf16_dot products}}
+  // expected-error@below {{'kvc.attention' op expected bf16 queries and bf16 or quantised components for bf16_dot products}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
       schedule = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 64,
           decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
@@ -93,7 +93,7 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 // bf16_dot reads bf16 only: queries.
 !cache = !kvc.cache<page = 16, k: 1x8xbf16, v: 1x8xbf16>
 func.func @attention(%q: tensor<?x1x8xf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
-  // expected-error@below {{'kvc.attention' op expected bf16 queries and components for bf16_dot products}}
+  // expected-error@below {{'kvc.attention' op expected bf16 queries and bf16 or quantised components for bf16_dot products}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
       schedule = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 64,
           decode = <rows = 1, key_vectors = 4, value_vectors = 1>,

@@ -40,7 +40,7 @@ module attributes {kvc.functions = [
 }
 
 // Header, two functions, one cache type that both share, 5 + 2 arguments.
-// CHECK: llvm.mlir.global internal constant @kvc.blob("KVCP\03\00\00\00
+// CHECK: llvm.mlir.global internal constant @kvc.blob("KVCP\04\00\00\00
 // CHECK-SAME: decode\00
 // CHECK-SAME: prefill\00x86_64\00") {addr_space = 0 : i32, alignment = 8 : i64}
 

@@ -1095,7 +1095,7 @@ func.func private @cache(!kvc.cache<page = 16, k: ?x8xf16>)
 // -----
 
 // A layout is one of three words.
-// expected-error@below {{expected layout 'row_major', 'packed_key' or 'packed_value', got 'nhd'}}
+// expected-error@below {{expected layout 'row_major', 'packed_key', 'packed_value' or 'lane_key', got 'nhd'}}
 func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 layout<nhd>>)
 
 // -----
@@ -1107,13 +1107,13 @@ func.func private @cache(!kvc.cache<page = 16, k: 1x8xf16 scale<f32, page>>)
 // -----
 
 // Scales are floats.
-// expected-error@below {{expected scales of type f32, f16 or bf16, got 'i8'}}
+// expected-error@below {{expected scales of type f32 or f16, got 'i8'}}
 module attributes {test.a = #kvc.scale<i8>} {}
 
 // -----
 
 // A group has elements.
-// expected-error@below {{expected a group size of at least 1, got 0}}
+// expected-error@below {{expected groups of 32, 64 or 128 elements, got 0}}
 module attributes {test.a = #kvc.scale<f32, group = 0>} {}
 
 // -----

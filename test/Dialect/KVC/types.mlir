@@ -73,11 +73,11 @@ func.func private @targets() attributes {
         matrix_rates = {bf16 = 1.0e15}, f32_rate = 1.0e14, cache = 52428800, launch = 2.5e-6,
         shared_per_block = 1, shared_per_processor = 1, name = "a gpu">}
 
-// The scales of quantised components have a form, though no component takes them yet.
+// Scales of quantised components by themselves.
 // CHECK-LABEL: func.func private @scales
-// CHECK-SAME: all = [#kvc.scale<f32, token>, #kvc.scale<f16, tensor, static>, #kvc.scale<bf16, head>, #kvc.scale<f16, group = 32, zero_point>]
+// CHECK-SAME: all = [#kvc.scale<f32, token>, #kvc.scale<f16, tensor, static>, #kvc.scale<f32, head, static>, #kvc.scale<f16, group = 32, zero_point>]
 func.func private @scales() attributes {all = [#kvc.scale<f32>, #kvc.scale<f16, static, tensor>,
-    #kvc.scale<bf16, head>, #kvc.scale<f16, group = 32, zero_point>]}
+    #kvc.scale<f32, head, static>, #kvc.scale<f16, group = 32, zero_point>]}
 
 // A component by itself.
 // CHECK-LABEL: func.func private @component
