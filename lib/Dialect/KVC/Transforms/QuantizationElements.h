@@ -43,6 +43,11 @@ std::optional<QuantizationElements> matchQuantization(Elements &elements, Elemen
                                                       QuantizationTolerance tolerance,
                                                       RaiseFailure &why);
 
+/// The tensor that a scale is read from, or the scalar that it is everywhere; one for which
+/// `stop` holds, rather than what that is made of.
+Element followScale(Elements &elements, Element scale,
+                    llvm::function_ref<bool(mlir::Value)> stop = {});
+
 /// Codes that become numbers.
 struct DequantizationElements {
   /// The codes: a load of a tensor of them, or those of numbers.
