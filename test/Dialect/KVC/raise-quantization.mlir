@@ -149,6 +149,28 @@ func.func @heads(%x: tensor<4x64xf32>, %scale: tensor<4xf32>) -> tensor<4x64xf8E
 
 // -----
 
+// So is one for all, which may be a scalar.
+// CHECK-LABEL: func.func @scalar(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x64xf32>, %[[S:.*]]: f32)
+// CHECK:         %[[SCALES:.*]] = tensor.from_elements %[[S]] : tensor<1x1xf32>
+// CHECK:         kvc.quantize %[[X]] by(%[[SCALES]]) to i8 scale<f32, tensor, static> : (tensor<4x64xf32>, tensor<1x1xf32>) -> tensor<4x64xi8>
+// CHECK:         kvc.dequantize %{{.*}} by(%{{.*}}) from i8 scale<f32, tensor, static> : (tensor<4x64xi8>, tensor<1x1xf32>) -> tensor<4x64xf32>
+func.func @scalar(%x: tensor<4x64xf32>, %scale: f32) -> (tensor<4x64xi8>, tensor<4x64xf32>) {
+  %wide = tensor.splat %scale : tensor<4x64xf32>
+  %y = arith.divf %x, %wide : tensor<4x64xf32>
+  %r = math.roundeven %y : tensor<4x64xf32>
+  %low = arith.constant dense<-127.0> : tensor<4x64xf32>
+  %high = arith.constant dense<127.0> : tensor<4x64xf32>
+  %above = arith.maximumf %r, %low : tensor<4x64xf32>
+  %c = arith.minimumf %above, %high : tensor<4x64xf32>
+  %codes = arith.fptosi %c : tensor<4x64xf32> to tensor<4x64xi8>
+  %f = arith.sitofp %codes : tensor<4x64xi8> to tensor<4x64xf32>
+  %z = arith.mulf %f, %wide : tensor<4x64xf32>
+  return %codes, %z : tensor<4x64xi8>, tensor<4x64xf32>
+}
+
+// -----
+
 // Codes that become numbers on the spot, without a tensor of codes.
 // CHECK-LABEL: func.func @fake(
 // CHECK:         %[[CODES:.*]], %[[SCALES:.*]] = kvc.quantize %{{.*}} to i8 scale<f32, token>

@@ -265,7 +265,7 @@ describeCodes(Elements &elements, const DequantizationElements &dequantization,
     result.scale = ScaleAttr::get(context, f32, ScaleScheme::Tensor, 0, /*isStatic=*/true,
                                   /*zeroPoint=*/false, FloatAttr::get(f32, rounded));
   } else {
-    result.staticScale = elements.followMoves(dequantization.scale, isCached);
+    result.staticScale = followScale(elements, dequantization.scale, isCached);
     Element scale = result.staticScale;
     bool varies = false;
     SmallVector<bool> isMapped(type.getRank());
@@ -355,7 +355,7 @@ Value kvc::buildDequantize(OpBuilder &b, Elements &elements,
     for (Element scale : {form.staticScale, dequantization.zero}) {
       if (!scale)
         continue;
-      Element leaf = elements.followMoves(scale, isCached);
+      Element leaf = followScale(elements, scale, isCached);
       scales.push_back(emitScales(b, elements, leaf, own, sizes, form.group, count, user, why));
       if (!scales.back())
         return {};

@@ -102,6 +102,14 @@ static SmallVector<Element> getLoads(Elements &elements, Element element) {
   return loads;
 }
 
+Element kvc::followScale(Elements &elements, Element scale, function_ref<bool(Value)> stop) {
+  Element leaf = elements.followMoves(scale, stop);
+  if (leaf->kind != ElementKind::Load || (stop && stop(leaf->tensor)))
+    return leaf;
+  Element expanded = elements.expand(leaf);
+  return expanded && expanded->kind == ElementKind::Scalar ? expanded : leaf;
+}
+
 //===----------------------------------------------------------------------===//
 // Codes
 //===----------------------------------------------------------------------===//
@@ -540,7 +548,7 @@ bool CodeMatcher::matchStaticScale(Element divisor, Element numbers) {
       return fail("a constant scale is not above 0");
     constant = FloatAttr::get(elementType, rounded);
   } else {
-    Element leaf = elements.followMoves(divisor);
+    Element leaf = followScale(elements, divisor);
     if (leaf->kind != ElementKind::Load && leaf->kind != ElementKind::Scalar)
       return fail("a scale is neither of the largest magnitude, nor read from a tensor");
     elementType = getElementTypeOrSelf(leaf->tensor.getType());
@@ -742,7 +750,7 @@ static Element findCodes(Elements &elements, Element number) {
 static bool isScale(Elements &elements, Element element) {
   if (elements.evaluate(element))
     return true;
-  Element leaf = elements.followMoves(element);
+  Element leaf = followScale(elements, element);
   return leaf->kind == ElementKind::Scalar ||
          (leaf->kind == ElementKind::Load &&
           isa<Float32Type, Float16Type>(getElementTypeOrSelf(leaf->tensor.getType())));

@@ -24,13 +24,14 @@ struct QuantizationElements {
   using Expr = mlir::AffineExpr;
 
   Element numbers = nullptr;
-  unsigned width = 0; ///< The dimension of the numbers that scales do not vary along.
+  unsigned width = 0;          ///< The dimension of the numbers that scales do not vary along.
   mlir::Type element, storage; ///< Of codes, and of tensors that hold them.
   ScaleAttr scale;             ///< Null if there is none.
   bool biased = false;
   Expr group; ///< Of groups along the width, the one that a number is in; else null.
 
-  Element staticScale = nullptr; ///< A load or a scalar, if it is neither computed nor constant.
+  Element staticScale =
+      nullptr; ///< A load or a scalar, if it is neither computed nor constant.
   /// Tensors that hold the scales, or zero points, that are computed.
   llvm::SmallVector<Element> scales = {}, zeros = {};
   Element divisor = nullptr; ///< What numbers are divided by.
@@ -42,6 +43,11 @@ std::optional<QuantizationElements> matchQuantization(Elements &elements, Elemen
                                                       mlir::Type type, bool isSplit,
                                                       QuantizationTolerance tolerance,
                                                       RaiseFailure &why);
+
+/// The tensor that a scale is read from, or the scalar that it is everywhere; one for which
+/// `stop` holds, rather than what that is made of.
+Element followScale(Elements &elements, Element scale,
+                    llvm::function_ref<bool(mlir::Value)> stop = {});
 
 /// Codes that become numbers.
 struct DequantizationElements {
