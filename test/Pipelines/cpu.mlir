@@ -13,7 +13,7 @@
 
 // Decisions, then kernels, then the LLVM dialect; options reach the pass that they
 // are for.
-// PASSES:      kvc-assign-cache-layout{{{codes=pairs|codes=lanes}} layout=row_major},
+// PASSES:      kvc-assign-cache-layout{codes=lanes layout=row_major},
 // PASSES-NEXT: kvc-plan{{.*}}split=64 target=cpu tier=avx2},
 // PASSES-NEXT: convert-kvc-to-cpu{tier=avx2},
 // PASSES-NEXT: canonicalize
