@@ -5,7 +5,10 @@ they stand for by a decoder of their own; and the bytes of appends against those
 definition. Free pages and unused slots hold NaN, or codes that are.
 """
 
+import json
+import os
 from dataclasses import dataclass
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -408,3 +411,25 @@ def test_append_stores_the_bytes_of_the_definition(stream, case):
         assert memories[1][name].tobytes() == want.tobytes(), name
     if case.counts:
         assert counts[0].tobytes() == counts[1].tobytes() and counts[0][11] == 0
+
+
+# --- What kernels move --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("element", [F8, I8, I4])
+def test_copies_and_operands_meet_no_bank_twice(stream, element, tmp_path):
+    """And each code and scale is copied once."""
+    case = Case(Part(128, element, "f32"), Part(128, element, "f32"), page=64)
+    tokens, path = 1024, tmp_path / "counters.jsonl"
+    function = kvc.Compiler().compile(case.text, target="gpu")["attend"]
+    cache = Cache(case, function.cache_type, stream.device, [tokens])
+    query = np.ones((1, case.heads * case.group, 128), TYPES[case.query])
+    with mock.patch.dict(os.environ, KVC_EMULATOR=f"copies=lazy,counters={path}"):
+        function(query, cache.view, cache.batch([1]), stream=stream)
+    counters = [json.loads(line)["counters"] for line in path.read_text().splitlines()]
+    for name in ("matrix_loads", "copy_stores"):
+        assert sum(launch[name]["conflicts"] for launch in counters) == 0, name
+    row = 128 // (2 if element == I4 else 1) + 4
+    assert 32 * sum(launch["copies"]["sectors"] for launch in counters) == (
+        2 * tokens * case.heads * row
+    )

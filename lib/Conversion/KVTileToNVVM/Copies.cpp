@@ -217,7 +217,7 @@ void Fetch::emit(bool checked) {
       Value from = sourceOf(pass), to = isSmall ? Value() : destinationOf(pass);
       for (int64_t i = 0; i < plan.chunksPerLane; ++i) {
         // Lanes are a power of two up to 8, so chunks that are lanes * i apart keep
-        // the low bits that the swizzle changes; it has whole groups of 8.
+        // the low bits that the swizzle changes; it has whole groups of so many.
         Value target = isSmall ? smallDestinationOf(pass, i) : k.at(to, i * plan.lanes * 16);
         int64_t last = (i + 1) * plan.lanes - 1;
         if (last < realChunks) {

@@ -84,9 +84,9 @@ Value SlotReader::address(Value row, Value laneChunk, int64_t rowConstant, int64
     return k.at(emitChunkPointer(k, type, slot, addTo(k, origin.row, row), column),
                 rowConstant * type.getRowBytes());
   }
-  // Within a swizzle of 8 chunks, chunk c lies at c ^ (row % 8): one exclusive or a
-  // multiple of 2 chunks away; whole swizzles, and rows, are constants.
-  int64_t inSwizzle = isSwizzled ? chunk % 8 : 0;
+  // Within a swizzle of 8 chunks, chunk c lies at c ^ (row % 8), of 4 at c ^ (row / 2 % 4):
+  // one exclusive or a multiple of 2 chunks away; whole swizzles, and rows, are constants.
+  int64_t inSwizzle = isSwizzled ? chunk % getSwizzle(type) : 0;
   int64_t constant = (chunk - inSwizzle) * 16 + rowConstant * type.getRowBytes();
   Value &base = bases[{inSwizzle, 0}];
   if (!base) {

@@ -26,7 +26,7 @@ static int64_t getRowBytes(Type element, int64_t width) {
 /// of 8, else by one more, which makes their number odd.
 static int64_t getSharedRowBytes(Type element, int64_t width) {
   int64_t chunks = getRowBytes(element, llvm::alignTo(width, getColumnUnit(element))) / 16;
-  return (chunks % 8 == 0 ? chunks : chunks | 1) * 16;
+  return (chunks % (isQuantized(element) ? 4 : 8) == 0 ? chunks : chunks | 1) * 16;
 }
 
 /// Instructions of a warp to convert the code of a column, 1 / 32 of what it takes in each

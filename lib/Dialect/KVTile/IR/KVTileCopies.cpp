@@ -140,11 +140,15 @@ LogicalResult FetchOp::verify() {
     return failure();
   }
   int64_t lanes = getLanes(), chunks = slot.getDataBytes() / getCopyBytes();
-  // A lane's chunks are `lanes` apart: with 8 they keep their place in the swizzle.
+  // A lane's chunks are `lanes` apart: with those of a swizzle they keep their place in it.
   bool isSwizzled = slot.chooseLayout() == SlotLayout::Swizzled && getCopyBytes() == 16;
-  if (isSwizzled ? lanes != 8 : chunks % lanes != 0)
-    return emitOpError("expected ") << (isSwizzled ? "8 lanes" : "lanes that divide the chunks")
-                                    << " for rows of " << chunks << " chunks, got " << lanes;
+  int64_t swizzled = chunks % 8 == 0 ? 8 : 4;
+  if (isSwizzled && lanes != swizzled)
+    return emitOpError("expected ") << swizzled << " lanes for rows of " << chunks
+                                    << " chunks, got " << lanes;
+  if (chunks % lanes != 0)
+    return emitOpError("expected lanes that divide the chunks for rows of ")
+           << chunks << " chunks, got " << lanes;
   return verifyPageIds(*this, slot.getRows(), lanes, source.getPageSize(), getIds().getType());
 }
 

@@ -12,6 +12,8 @@
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace kvc::kvtile;
 
@@ -114,6 +116,68 @@ static LogicalResult verifyShared(KernelOp kernel, Operation *op, int64_t offset
   return diag;
 }
 
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+/// Checks a slot of scales with column `column` for each of `keys` keys, if given.
+static LogicalResult verifyKeyScales(Operation *op, SlotType slot, int64_t column,
+                                     std::optional<int64_t> keys) {
+  if (slot.chooseLayout() != SlotLayout::Linear)
+    return op->emitOpError("expected a linear slot, got ") << slot;
+  if (column >= slot.getColumns() || (keys && slot.getRows() != *keys))
+    return op->emitOpError("expected a slot of ")
+           << keys.value_or(slot.getRows()) << " rows and more than " << column << " columns, got " << slot;
+  return success();
+}
+
+static LogicalResult verifyScales(ReferenceStepOp op) {
+  SlotType slot = op.getScales().getType();
+  if (failed(verifyKeyScales(op, slot, 0, std::nullopt)))
+    return failure();
+  LayoutAttr layout = op.getReference().getType().getLayout();
+  int64_t warps = !layout || op.getAllKeys() ? 1
+                  : op.getKeysAxis() == 0    ? layout.getWarpRows()
+                                             : layout.getWarpColumns();
+  if (slot.getRows() % warps == 0)
+    return success();
+  return op.emitOpError("expected rows to be a multiple of ")
+         << warps << " warps, got " << slot;
+}
+
+static LogicalResult verifyScales(SumKeysOp op) {
+  TileType tile = op.getTile().getType();
+  VecType sum = op.getSum().getType();
+  bool isTransposed = op.getKeysAxis() == 0;
+  if (!tile.getElementType().isF32())
+    return op.emitOpError("expected a tile of f32, got ") << tile;
+  if (failed(verifyKeyScales(op, op.getZeros().getType(), op.getColumn(),
+                             isTransposed ? tile.getRows() : tile.getColumns())))
+    return failure();
+  int64_t lines = isTransposed ? tile.getColumns() : tile.getRows();
+  if (sum.getSize() != lines || (sum.getAxis() == 1) != isTransposed)
+    return op.emitOpError("expected a value for each of ")
+           << lines << (isTransposed ? " columns (axis 1)" : " rows (axis 0)") << ", got "
+           << sum;
+  if (tile.getLayout() && sum.getLayout() && tile.getLayout() != sum.getLayout())
+    return op.emitOpError("expected values in the warps that hold ") << tile << ", got " << sum;
+  return success();
+}
+
+static LogicalResult verifyScales(SumRowsOp op) {
+  SlotType slot = op.getSlot().getType();
+  VecType sums = op.getSums().getType();
+  int64_t begin = op.getBegin(), end = op.getEnd();
+  if (slot.holdsCodes() || slot.chooseLayout() == SlotLayout::Linear || begin >= end ||
+      end > slot.getColumns() || begin % 8 != 0 || end % 8 != 0)
+    return op.emitOpError("expected columns from ")
+           << begin << " to " << end
+           << " in multiples of 8 of a slot of f16 or bf16 with them, got " << slot;
+  if (sums.getSize() > slot.getRows())
+    return op.emitOpError("expected at most ") << slot.getRows() << " sums, got " << sums;
+  return success();
+}
+
 LogicalResult KernelOp::verifyRegions() {
   if (!isa<ReturnOp>(getBody().front().getTerminator()))
     return emitOpError("expected its body to end in kvtile.return");
@@ -132,6 +196,12 @@ LogicalResult KernelOp::verifyRegions() {
       for (Block &block : region)
         if (failed(verifyTypes(op, block.getArgumentTypes())))
           return WalkResult::interrupt();
+    if (auto step = dyn_cast<ReferenceStepOp>(op))
+      return verifyScales(step);
+    if (auto sum = dyn_cast<SumKeysOp>(op))
+      return verifyScales(sum);
+    if (auto sum = dyn_cast<SumRowsOp>(op))
+      return verifyScales(sum);
     if (auto slot = dyn_cast<SlotOp>(op))
       return verifyShared(*this, op, slot.getOffset(), slot.getSlot().getType().getBytes());
     if (auto stream = dyn_cast<StreamOp>(op))

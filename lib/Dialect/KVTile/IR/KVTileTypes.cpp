@@ -173,8 +173,10 @@ void SlotType::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-/// 16-byte chunks of 8 that a swizzle permutes.
-static constexpr int64_t kSwizzledChunks = 8;
+/// 16-byte chunks whose multiples a swizzle permutes: 128 bytes, or of codes 64.
+static int64_t getSwizzledChunks(Type elementType) {
+  return elementType.getIntOrFloatBitWidth() < 16 ? 4 : 8;
+}
 
 static LogicalResult verifyLinear(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                   int64_t columns, Type elementType) {
@@ -201,7 +203,7 @@ LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int
   if (columns < unit || columns > 4096 || columns % unit != 0)
     return emitError() << "expected columns to be a multiple of " << unit
                        << " up to 4096, got " << columns;
-  int64_t swizzled = kSwizzledChunks * 128 / bits;
+  int64_t swizzled = getSwizzledChunks(elementType) * 128 / bits;
   if (layout == SlotLayout::Swizzled && columns % swizzled != 0)
     return emitError() << "expected a multiple of " << swizzled << " columns to swizzle, got "
                        << columns;
@@ -214,7 +216,8 @@ LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int
 SlotLayout SlotType::chooseLayout() const {
   if (getLayout() == SlotLayout::Linear)
     return SlotLayout::Linear;
-  return getChunks() % kSwizzledChunks == 0 ? SlotLayout::Swizzled : SlotLayout::Padded;
+  bool isWhole = getChunks() % getSwizzledChunks(getElementType()) == 0;
+  return isWhole ? SlotLayout::Swizzled : SlotLayout::Padded;
 }
 
 int64_t SlotType::getRowBytes() const {

@@ -135,7 +135,7 @@ def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
     banks:
 
     * `swizzled`, for rows of a multiple of 8 chunks: chunk c of row r at
-      `c ^ (r % 8)`;
+      `c ^ (r % 8)`; of codes also for other multiples of 4 chunks, at `c ^ (r / 2 % 4)`;
     * `padded`, for the others: in order, rows an odd number of chunks apart.
 
     Elements are f16 or bf16, or the codes of a quantised cache: f8E4M3FN, f8E5M2, i8
