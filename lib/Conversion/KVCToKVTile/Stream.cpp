@@ -200,9 +200,6 @@ void StreamSkeleton::emitProduce(Region &region, Value item) {
 }
 
 Value StreamSkeleton::emitScores(ValueRange slots, ValueRange query) {
-  int64_t rows = shape.stream.getRows(), keys = shape.stream.getKeys();
-  TileType type = shape.isTransposed() ? tile(keys, rows, b.getF32Type())
-                                       : tile(rows, keys, b.getF32Type());
   // What has to be scaled comes first; the products of the others are added to it.
   Value scores;
   auto numTerms = op.getQueries().size();
