@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Times decode on the CPU over caches of several types, in turn.
+
+  tools/compare-caches.py                        the types below, on 1 and 2 threads
+  tools/compare-caches.py --threads 1 --tokens 4096 --cache 'i8 scale<f16, group = 32>'
+
+Llama 3 8B's attention: 32 query and 8 KV heads of width 128, queries and output in bf16.
+Each repetition calls every cache once, so that what else the machine does meets all of
+them; the figures are medians. Codes are random, scales all equal. The first type is what
+the others are compared with.
+"""
+
+import argparse
+import pathlib
+import statistics
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "build" / "python")]
+TYPES = ["bf16", "f8E4M3FN scale<f32, token>", "i8 scale<f32, token>", "i4 scale<f32, token>"]
+QUERY_HEADS, KV_HEADS, WIDTH = 32, 8, 128
+
+
+def positive(text):
+    """Returns a whole number of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected at least 1, got {value}")
+    return value
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=positive, nargs="+", default=[1, 2], metavar="N")
+    parser.add_argument("--tokens", type=positive, default=32768, help="of each sequence (32768)")
+    parser.add_argument("--sequences", type=positive, default=4, help="of the batch (4)")
+    parser.add_argument("--page", type=positive, default=64, help="tokens of a page (64)")
+    parser.add_argument("--repetitions", type=positive, default=9, help="medians are of (9)")
+    parser.add_argument("--cache", action="append", metavar="TYPE",
+                        help="element and scales of keys and values, in place of those above; "
+                        "may be given several times")  # fmt: skip
+    return parser.parse_args()
+
+
+class Decode:
+    """A compiled decode step and its arguments, over a cache of one type."""
+
+    def __init__(self, stored, arguments):
+        import numpy as np
+
+        import kvc
+
+        self.name = stored
+        component = f"{KV_HEADS}x{WIDTH}x{stored}"
+        rows = f"tensor<?x{QUERY_HEADS}x{WIDTH}xbf16>"
+        self.function = kvc.Compiler().compile(
+            f"!cache = !kvc.cache<page = {arguments.page}, k: {component}, v: {component}>\n"
+            f"func.func @decode(%q: {rows}, %cache: !cache, %batch: !kvc.batch) -> {rows} {{\n"
+            f"  %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]\n"
+            f"      {{scale = 0.08838834764 : f32}} : !cache, {rows} -> {rows}\n"
+            f"  return %o : {rows}\n}}\n",
+            target="cpu",
+        )["decode"]
+        cache_type = self.function.cache_type
+        pages = arguments.sequences * -(-arguments.tokens // arguments.page)
+        pool = kvc.Pool(cache_type, pages, page_order_seed=1)
+        view, rng = pool.view(), np.random.default_rng(0)
+        self.bytes = 0
+        for array in cache_type.components:
+            memory = view.memory(array.name)
+            if array.layout != "static":
+                size = kvc.dtypes.to_numpy(array.dtype).itemsize
+                tokens = arguments.sequences * arguments.tokens
+                self.bytes += tokens * array.heads * array.width * size
+            if array.name.endswith((".scale", ".zero")):
+                memory[...] = 0.01
+                continue
+            for page in memory:
+                if page.itemsize > 1:
+                    page[...] = rng.standard_normal(page.shape, np.float32).astype(page.dtype)
+                else:  # no code of a float is NaN without this bit
+                    codes = rng.integers(0, 256, page.shape, np.uint8) & 0xBF
+                    page[...] = codes.view(page.dtype)
+        sequences = [pool.sequence(arguments.tokens) for _ in range(arguments.sequences)]
+        batch = kvc.Batch.from_sequences(sequences, [1] * arguments.sequences)
+        query = rng.standard_normal((arguments.sequences, QUERY_HEADS, WIDTH), np.float32)
+        query = query.astype(kvc.dtypes.to_numpy("bf16"))
+        self.arguments, self.out = (query, view, batch), np.empty_like(query)
+
+    def time(self, stream):
+        """Returns the seconds of a call."""
+        start = time.perf_counter()
+        self.function(*self.arguments, out=self.out, stream=stream)
+        return time.perf_counter() - start
+
+
+def main():
+    arguments = parse_arguments()
+    import kvc
+
+    try:
+        decodes = [Decode(stored, arguments) for stored in arguments.cache or TYPES]
+    except kvc.Error as error:
+        sys.exit(f"{pathlib.Path(__file__).name}: {error}")
+    tokens = arguments.sequences * arguments.tokens
+    print(f"decode of {arguments.sequences} x {arguments.tokens} tokens, pages of {arguments.page}, "
+          f"medians of {arguments.repetitions}")  # fmt: skip
+    print("GB/s of codes and scales, Mtoken/s and how many times faster than the first type, and than")
+    print("the first number of threads:")
+    print(f"{'threads':>7} {'call ms':>9} {'GB/s':>6} {'Mtoken/s':>9} {'of first':>8} {'of 1 thread':>11}  cache")
+    alone = {}
+    for threads in arguments.threads:
+        stream = kvc.Stream(threads)
+        for decode in decodes:  # the first call makes the workspace
+            decode.time(stream)
+        rounds = [[d.time(stream) for d in decodes] for _ in range(arguments.repetitions)]
+        medians = [statistics.median(times) for times in zip(*rounds)]
+        for decode, seconds in zip(decodes, medians):
+            alone.setdefault(decode.name, seconds)
+            print(f"{threads:7} {seconds * 1e3:9.2f} {decode.bytes / seconds * 1e-9:6.1f} "
+                  f"{tokens / seconds * 1e-6:9.1f} {medians[0] / seconds:8.2f} "
+                  f"{alone[decode.name] / seconds:11.2f}  {decode.name}", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
