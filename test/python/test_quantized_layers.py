@@ -17,17 +17,19 @@ from quantized_layers import (
     QuantCasts,
     layer,
 )
-from targets import DEFINITIONS
+from targets import CPUS, DEFINITIONS
 
 SCHEMES = [Int8Token(), FakeInt8(), Float8Tensor(), Int4Group(), QuantCasts()]
 # New tokens of each call, for all sequences of a batch.
 STEPS = [5, 1, 1, 19, 1]
 
 
+@pytest.mark.parametrize("target", [DEFINITIONS[0], CPUS[0], CPUS[-1]], ids=str)
+@pytest.mark.parametrize("page", [8, 16])
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: type(scheme).__name__)
-def test_paged_is_as_written(scheme):
+def test_paged_is_as_written(scheme, page, target):
     program = kvc.Compiler().compile(
-        layer(scheme), cache_page=8, **DEFINITIONS[0].compile_options()
+        layer(scheme), cache_page=page, **target.compile_options()
     )
     function = program["attend"]
     arrays = {
