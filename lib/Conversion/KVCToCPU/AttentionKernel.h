@@ -210,9 +210,8 @@ private:
                         llvm::MutableArrayRef<Value> zeroSums);
   llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
-  loadValueSteps(Value block, llvm::ArrayRef<int64_t> vectors);
+  loadValueSteps(Value block, Value ahead, llvm::ArrayRef<int64_t> vectors);
   int64_t getColumnBits() const;
-  void emitPrefetchValues(Value ahead, Value step, llvm::ArrayRef<int64_t> vectors);
   void emitFinishColumns(Value headIndex, Value row);
   void emitOrderColumns(Value base);
   Value modifyScore(Value dot, const ScorePoint &point);

@@ -147,12 +147,14 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
     SmallVector<Value> acc(carried);
     Value keyOffset = e.mul(first, stepBytes);
     Value queryOffset = e.mul(first, term.pair * queryBytes);
-    for (int64_t byte = 0; byte < kUnroll * stepBytes; byte += 64)
-      for (Value pointer : ahead)
-        e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
     // The steps that one load gives, so that few operands are alive at a time.
     int64_t stepsOfLoad = term.stepsOfLoad();
     for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
+      // Between products, each line once.
+      int64_t end = (first + stepsOfLoad) * stepBytes;
+      for (int64_t byte = llvm::alignTo(first * stepBytes, 64); byte < end; byte += 64)
+        for (Value pointer : ahead)
+          e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
       SmallVector<SmallVector<SmallVector<Value>>> loaded;
       for (Value pointer : keys)
         loaded.push_back(loadSteps(
@@ -383,9 +385,9 @@ void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
 }
 
 /// Operands of the next steps of the value's vectors, as many as one load gives, by vector;
-/// `block`: of the first of these steps.
+/// `block`: of the first of these steps. Prefetches the same of `ahead`, if it is given.
 SmallVector<SmallVector<SmallVector<Value>>>
-AttentionKernel::loadValueSteps(Value block, ArrayRef<int64_t> vectors) {
+AttentionKernel::loadValueSteps(Value block, Value ahead, ArrayRef<int64_t> vectors) {
   int64_t columnBits = getColumnBits();
   // Vectors that are loaded together.
   int64_t together = value.inRegisters() && value.is4Bit() ? 2 : 1;
@@ -393,7 +395,10 @@ AttentionKernel::loadValueSteps(Value block, ArrayRef<int64_t> vectors) {
   int64_t column = 0;
   for (size_t v = 0; v < vectors.size(); v += together) {
     int64_t columns = together * vectors[v];
-    Value at = e.offset(block, column * columnBits / 8);
+    int64_t byte = column * columnBits / 8;
+    Value at = e.offset(block, byte);
+    if (ahead && byte % 64 == 0)
+      e.prefetch(e.offset(ahead, byte));
     column += columns;
     if (!value.inRegisters()) {
       loaded[v].push_back(loadPair(e, at, value.element, value.pair, columns, dot));
@@ -468,16 +473,18 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
     return e.loop(e.i64(0), e.i64(steps), kUnroll, SmallVector<Value>(carried),
                   [&](Value step, ValueRange carried) {
       SmallVector<Value> acc(carried);
-      if (ahead)
-        emitPrefetchValues(ahead, step, vectors);
       Value stepBlock = e.offset(block, e.mul(step, stepBytes));
       Value weightOffset = e.add(e.mul(firstKey, probabilityBytes),
                                  e.mul(step, value.pair * probabilityBytes));
       // A word of a packed image has the tokens of two steps.
       int64_t stepsOfLoad = value.decoding == Decoding::Pairs ? 2 : 1;
       for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
+        // Of rows that share a line the first prefetches it.
+        Value rowAhead;
+        if (ahead && (stepsOfLoad * stepBytes >= 64 || first * stepBytes % 64 == 0))
+          rowAhead = e.offset(e.offset(ahead, e.mul(step, stepBytes)), first * stepBytes);
         SmallVector<SmallVector<SmallVector<Value>>> loaded =
-            loadValueSteps(e.offset(stepBlock, first * stepBytes), vectors);
+            loadValueSteps(e.offset(stepBlock, first * stepBytes), rowAhead, vectors);
         for (int64_t u = 0; u < stepsOfLoad; ++u)
           for (int64_t r = 0; r < numRows; ++r)
             for (auto [v, count] : llvm::enumerate(vectors)) {
@@ -506,23 +513,6 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
       column += count;
     }
   }
-}
-
-/// Prefetches the lines of the next block that the steps from `step` on are in.
-void AttentionKernel::emitPrefetchValues(Value ahead, Value step,
-                                         ArrayRef<int64_t> vectors) {
-  int64_t stepBytes = value.blockBytes() / (kPackedTokens / value.pair);
-  int64_t columns = 0;
-  for (int64_t count : vectors)
-    columns += count;
-  int64_t stepsOfRow = value.decoding == Decoding::Pairs ? 2 : 1;
-  int64_t rowBytes = stepsOfRow * stepBytes, bytes = columns * getColumnBits() / 8;
-  Value address = e.offset(ahead, e.mul(step, stepBytes));
-  if (bytes == rowBytes) // the steps lie side by side
-    bytes = kUnroll * stepBytes;
-  for (int64_t u = 0; u < kUnroll * stepBytes; u += std::max(bytes, rowBytes))
-    for (int64_t byte = 0; byte < bytes; byte += 64)
-      e.prefetch(e.offset(address, u + byte));
 }
 
 /// Makes a row of the sums what it stands for, after the last tile.
