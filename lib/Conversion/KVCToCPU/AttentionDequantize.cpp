@@ -5,8 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Codes of 8 and 4 bits become f32 or bf16, which hold each of them exactly: in
-// registers, from the images made for that, or a block at a time into scratch. Without scales: see AttentionScales.cpp. The images are those of
-// #kvc.component.
+// registers, from the images made for that, or a block at a time into scratch. Without scales:
+// see AttentionScales.cpp. The images are those of #kvc.component.
 //===----------------------------------------------------------------------===//
 #include "AttentionKernel.h"
 
@@ -38,8 +38,7 @@ static Value interleave(Emitter &e, Value x, Value y) {
 static Value shift(Emitter &e, Value x, int64_t left, int64_t right) {
   if (left != 0)
     x = arith::ShLIOp::create(e.b, e.loc, x, e.intSplat(x, left));
-  return right == 0 ? x
-                    : Value(arith::ShRSIOp::create(e.b, e.loc, x, e.intSplat(x, right)));
+  return right == 0 ? x : Value(arith::ShRSIOp::create(e.b, e.loc, x, e.intSplat(x, right)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,8 +82,8 @@ SmallVector<Value> AttentionKernel::emitDecodeRows(const Component &c, const Blo
 /// Element w of a word of each of the 16 keys in 64 bytes, as i8.
 static Value extractKeys(Emitter &e, bool is4Bit, Value line, int64_t w) {
   if (is4Bit) { // in words of 8
-    Value words = vector::BitCastOp::create(e.b, e.loc,
-                                            e.vectorOf(kPackedTokens, e.i32Type()), line);
+    Value words =
+        vector::BitCastOp::create(e.b, e.loc, e.vectorOf(kPackedTokens, e.i32Type()), line);
     int64_t place = w / 2 + w % 2 * 4;
     Value code = shift(e, words, 28 - 4 * place, 28);
     return arith::TruncIOp::create(e.b, e.loc, e.vectorOf(kPackedTokens, e.b.getI8Type()),
@@ -122,8 +121,8 @@ static Value extractLaneKeys(Emitter &e, bool is4Bit, Value source, Value w, int
 }
 
 /// Decodes a block of an image to a packed block, rows that are not visible as zero.
-void AttentionKernel::emitDecodeImage(const Component &c, bool isKey, Value source,
-                                      Value block, Value target) {
+void AttentionKernel::emitDecodeImage(const Component &c, bool isKey, Value source, Value block,
+                                      Value target) {
   Type stored = c.attr.getElementType(), i8 = e.b.getI8Type();
   int64_t elementBytes = getByteWidth(c.element);
   CodeEmitter codes(e.b, e.loc);
@@ -155,8 +154,7 @@ void AttentionKernel::emitDecodeImage(const Component &c, bool isKey, Value sour
       };
       for (int64_t w = 0; w < wordElements; w += c.pair) {
         Value vector = c.pair == 2 ? interleave(e, keys(w), keys(w + 1)) : keys(w);
-        e.store(e.fromF32(vector, c.element),
-                e.offset(out, w * kPackedTokens * elementBytes));
+        e.store(e.fromF32(vector, c.element), e.offset(out, w * kPackedTokens * elementBytes));
       }
     });
     return;
@@ -202,11 +200,10 @@ void AttentionKernel::emitCopyImage(const Component &c, bool isKey, Value source
     else if (isKey)
       tokens.push_back(c.is4Bit() ? byte / 4 : byte / 16 * 4 + byte % 8 / 2);
     else
-      tokens.push_back(c.is4Bit() ? byte % 4 / 2 + byte % 2 * 2
-                                  : byte % 16 / 8 * 2 + byte % 2);
+      tokens.push_back(c.is4Bit() ? byte % 4 / 2 + byte % 2 * 2 : byte % 16 / 8 * 2 + byte % 2);
   }
-  Value all = arith::ExtSIOp::create(e.b, e.loc, e.vectorOf(kPackedTokens, i8),
-                                     visibleLanes(block));
+  Value all =
+      arith::ExtSIOp::create(e.b, e.loc, e.vectorOf(kPackedTokens, i8), visibleLanes(block));
   int64_t rowBytes = c.storedBytes() / 4; // of 4 tokens
   if (isKey) { // in lines of 64 bytes, or of 16 if the width is that small
     int64_t lineBytes = c.storedBytes() % 64 == 0 ? 64 : kPackedTokens;
@@ -231,8 +228,8 @@ void AttentionKernel::emitCopyImage(const Component &c, bool isKey, Value source
 
 /// Copies a block of rows that lie `stride` bytes apart, those that are not visible as
 /// code 0.
-void AttentionKernel::emitCopyRows(const Component &c, Value source, Value stride,
-                                   Value block, Value target) {
+void AttentionKernel::emitCopyRows(const Component &c, Value source, Value stride, Value block,
+                                   Value target) {
   int64_t rowBytes = c.storedBytes() / kPackedTokens;
   VectorType chunk = e.vectorOf(4, e.b.getI8Type()); // divides every row
   Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(chunk));
@@ -261,25 +258,26 @@ void AttentionKernel::emitDecodeHalves(const Component &c, Value source, Value a
   VectorType lineType = e.vectorOf(kBytes, i8), wordsType = e.vectorOf(kBytes / 2, e.i16Type());
   bool isE4M3 = isa<Float8E4M3FNType>(element);
   Value none = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(lineType));
-  Value largest = e.loop(
-      e.i64(0), e.i64(c.storedBytes()), kBytes, {none},
-      [&](Value offset, ValueRange carried) -> SmallVector<Value> {
-        Value from = e.offset(source, offset), to = e.offset(target, e.mul(offset, 2));
-        if (ahead)
-          e.prefetch(e.offset(ahead, offset));
-        for (int64_t half : {0, 1}) {
-          Value bytes = e.load(e.vectorOf(kBytes / 2, i8), e.offset(from, half * kBytes / 2));
-          Value words = arith::ExtSIOp::create(e.b, e.loc, wordsType, bytes);
-          words = shift(e, words, isE4M3 ? 7 : 8, 0);
-          if (isE4M3)
-            words = e.logicalAnd(words, e.intSplat(words, static_cast<int16_t>(0xbfff)));
-          e.store(words, e.offset(to, half * kBytes));
-        }
-        if (!isE4M3)
-          return {carried[0]};
-        Value codes = e.load(lineType, from); // without their signs
-        return {arith::MaxUIOp::create(e.b, e.loc, carried[0], e.add(codes, codes))};
-      })[0];
+  Value largest =
+      e.loop(e.i64(0), e.i64(c.storedBytes()), kBytes, {none},
+             [&](Value offset, ValueRange carried) -> SmallVector<Value> {
+               Value from = e.offset(source, offset), to = e.offset(target, e.mul(offset, 2));
+               if (ahead)
+                 e.prefetch(e.offset(ahead, offset));
+               for (int64_t half : {0, 1}) {
+                 Value bytes =
+                     e.load(e.vectorOf(kBytes / 2, i8), e.offset(from, half * kBytes / 2));
+                 Value words = arith::ExtSIOp::create(e.b, e.loc, wordsType, bytes);
+                 words = shift(e, words, isE4M3 ? 7 : 8, 0);
+                 if (isE4M3)
+                   words = e.logicalAnd(words, e.intSplat(words, static_cast<int16_t>(0xbfff)));
+                 e.store(words, e.offset(to, half * kBytes));
+               }
+               if (!isE4M3)
+                 return {carried[0]};
+               Value codes = e.load(lineType, from); // without their signs
+               return {arith::MaxUIOp::create(e.b, e.loc, carried[0], e.add(codes, codes))};
+             })[0];
   if (!isE4M3)
     return;
   Value max = vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::MAXUI, largest);
@@ -325,10 +323,9 @@ static std::pair<Value, Value> makeTable(Emitter &e, Type element, int first, in
 
 /// vpermi2b: entry `index % 128` of a table.
 static Value lookUp(Emitter &e, std::pair<Value, Value> table, Value index) {
-  return LLVM::CallIntrinsicOp::create(
-             e.b, e.loc, index.getType(),
-             e.b.getStringAttr("llvm.x86.avx512.vpermi2var.qi.512"),
-             ValueRange{table.first, index, table.second})
+  return LLVM::CallIntrinsicOp::create(e.b, e.loc, index.getType(),
+                                       e.b.getStringAttr("llvm.x86.avx512.vpermi2var.qi.512"),
+                                       ValueRange{table.first, index, table.second})
       .getResult(0);
 }
 
@@ -358,9 +355,8 @@ static SmallVector<Value> decodeBytes(Emitter &e, Type element, Value bytes) {
     for (int64_t lane = 0; lane < 64; lane += 16)
       for (int64_t i = 0; i < 8; ++i)
         indices.append({lane + first + i, 64 + lane + first + i});
-    operands.push_back(
-        vector::BitCastOp::create(e.b, e.loc, e.vectorOf(32, e.b.getBF16Type()),
-                                  shuffle(e, low, high, indices)));
+    operands.push_back(vector::BitCastOp::create(e.b, e.loc, e.vectorOf(32, e.b.getBF16Type()),
+                                                 shuffle(e, low, high, indices)));
   }
   return operands;
 }
@@ -383,12 +379,11 @@ static SmallVector<Value> decodeNibbles(Emitter &e, Value bytes) {
     if (i > 0)
       index = arith::ShRUIOp::create(e.b, e.loc, packed, e.intSplat(packed, 4 * i));
     Value looked = LLVM::CallIntrinsicOp::create(
-                       e.b, e.loc, words,
-                       e.b.getStringAttr("llvm.x86.avx512.permvar.hi.512"),
+                       e.b, e.loc, words, e.b.getStringAttr("llvm.x86.avx512.permvar.hi.512"),
                        ValueRange{table, index})
                        .getResult(0);
-    operands.push_back(vector::BitCastOp::create(
-        e.b, e.loc, e.vectorOf(32, e.b.getBF16Type()), looked));
+    operands.push_back(
+        vector::BitCastOp::create(e.b, e.loc, e.vectorOf(32, e.b.getBF16Type()), looked));
   }
   return operands;
 }
@@ -401,8 +396,8 @@ SmallVector<Value> AttentionKernel::decodeWords(const Component &c, Value words)
       indices[i] = i;
     words = shuffle(e, words, words, indices);
   }
-  SmallVector<Value> operands = c.is4Bit() ? decodeNibbles(e, words)
-                                           : decodeBytes(e, c.attr.getElementType(), words);
+  SmallVector<Value> operands =
+      c.is4Bit() ? decodeNibbles(e, words) : decodeBytes(e, c.attr.getElementType(), words);
   for (Value &operand : operands)
     operand = takeFront(e, operand, bytes / 2);
   return operands;

@@ -33,8 +33,8 @@ Value AttentionKernel::isVisible(Value token) {
 Value AttentionKernel::visibleLanes(Value block) {
   SmallVector<int64_t> iota = llvm::to_vector(llvm::seq<int64_t>(0, kPackedTokens));
   Value lane = arith::ConstantOp::create(
-      e.b, e.loc, DenseElementsAttr::get(e.vectorOf(kPackedTokens, e.i64Type()),
-                                         ArrayRef<int64_t>(iota)));
+      e.b, e.loc,
+      DenseElementsAttr::get(e.vectorOf(kPackedTokens, e.i64Type()), ArrayRef<int64_t>(iota)));
   Value token = e.add(lane, e.broadcast(e.mul(block, kPackedTokens), kPackedTokens));
   return e.logicalAnd(e.lessOrEqual(e.broadcast(validBegin, kPackedTokens), token),
                       e.less(token, e.broadcast(validEnd, kPackedTokens)));
@@ -51,8 +51,8 @@ static Value emitPageOffset(Emitter &e, Value params, Value firstPage, Value tok
   Value ids = e.load(e.ptrType(), e.offset(params, offsetof(AttentionParams, pageIds)));
   Value index = e.add(firstPage, e.div(token, page));
   Value id = e.toI64(e.load(e.i32Type(), e.offset(ids, e.mul(index, 4))));
-  Value stride = e.load(e.i64Type(),
-                        e.offset(params, component + offsetof(ArrayParam, pageStride)));
+  Value stride =
+      e.load(e.i64Type(), e.offset(params, component + offsetof(ArrayParam, pageStride)));
   return e.mul(id, stride);
 }
 
@@ -61,8 +61,8 @@ static Value emitPageOffset(Emitter &e, Value params, Value firstPage, Value tok
 void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value begin,
                                      int64_t target) {
   Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ArrayParam, data)));
-  Value tokenStride = e.load(
-      e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
+  Value tokenStride =
+      e.load(e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
   Value last = e.sub(kvEnd, e.i64(1));
   // A tile inside one page needs a single look-up.
   bool onePage = page % tile == 0;
@@ -91,8 +91,8 @@ void AttentionKernel::emitFindBlocks(const Component &c, Value params, Value beg
 /// is not visible gets the address of one that is.
 void AttentionKernel::emitFindRows(const Component &c, Value params, Value begin) {
   Value data = e.load(e.ptrType(), e.offset(params, c.params + offsetof(ArrayParam, data)));
-  Value stride = e.load(e.i64Type(),
-                        e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
+  Value stride =
+      e.load(e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
   Value last = e.sub(kvEnd, e.i64(1));
   e.loop(e.i64(0), e.i64(tile), 1, [&](Value i) {
     Value token = e.min(e.max(e.add(begin, i), kvBegin), last);
@@ -111,8 +111,8 @@ void AttentionKernel::emitFindRows(const Component &c, Value params, Value begin
 /// Stores the addresses of the packed blocks of one head, and what to prefetch.
 void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Value head,
                                 Value isLast) {
-  Value stride = e.load(e.i64Type(),
-                        e.offset(params, c.params + offsetof(ArrayParam, headStride)));
+  Value stride =
+      e.load(e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, headStride)));
   Value headOffset = e.mul(head, stride);
   auto slot = [&](int64_t array, Value block) {
     return scratchAt(array, e.mul(block, kPointerBytes));
@@ -146,8 +146,8 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
   // Rows of codes are a block where they lie side by side, as they do in pools.
   Value tokenStride, isDense = arith::ConstantIntOp::create(e.b, e.loc, 1, 1);
   if (!c.isPacked()) {
-    tokenStride = e.load(e.i64Type(),
-                         e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
+    tokenStride =
+        e.load(e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
     isDense = e.equal(tokenStride, e.i64(c.storedBytes() / kPackedTokens));
   }
   if (c.decoding == Decoding::Halves) {

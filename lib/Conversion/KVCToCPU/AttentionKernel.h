@@ -81,7 +81,7 @@ private:
   struct Component {
     ComponentAttr attr;
     int64_t width;
-    Type element;          ///< of packed blocks; of a quantised one, of its operands
+    Type element; ///< of packed blocks; of a quantised one, of its operands
     Layout layout;
     int64_t pair;          ///< elements side by side in a packed block
     Decoding decoding;
@@ -170,10 +170,8 @@ private:
 
   // Quantised components (AttentionDequantize.cpp).
   llvm::SmallVector<Value> emitDecodeRows(const Component &c, const BlockRows &rows);
-  void emitDecodeImage(const Component &c, bool isKey, Value source, Value block,
-                       Value target);
-  void emitCopyImage(const Component &c, bool isKey, Value source, Value block,
-                     Value target);
+  void emitDecodeImage(const Component &c, bool isKey, Value source, Value block, Value target);
+  void emitCopyImage(const Component &c, bool isKey, Value source, Value block, Value target);
   /// Operands of the next steps of a product from an image: bf16 pairs of `lanes` keys or
   /// columns each, in their order.
   llvm::SmallVector<Value> decodeWords(const Component &c, Value words);
@@ -181,8 +179,7 @@ private:
   /// 4 bits.
   llvm::SmallVector<Value> decodeLanes(const Component &c, Value bytes);
   void emitDecodeHalves(const Component &c, Value source, Value ahead, Value target);
-  void emitCopyRows(const Component &c, Value source, Value stride, Value block,
-                    Value target);
+  void emitCopyRows(const Component &c, Value source, Value stride, Value block, Value target);
 
   // Scales (AttentionScales.cpp).
   void emitFindScales(const Component &c, Value params, Value tileBegin);
@@ -200,14 +197,12 @@ private:
   llvm::SmallVector<Value> emitTermProducts(const Term &term, int64_t group, Value headIndex,
                                             Value firstRow, Value firstKey,
                                             llvm::SmallVector<Value> acc);
-  llvm::SmallVector<llvm::SmallVector<Value>>
-  loadSteps(const Component &c, Value address);
+  llvm::SmallVector<llvm::SmallVector<Value>> loadSteps(const Component &c, Value address);
   bool usesUnits() const { return dot && value.hasScales(); }
   Value emitUnit(Value unitAddress, int64_t group, llvm::ArrayRef<Value> scores, Value newMax,
                  Value isNew);
   void emitStoreWeights(Value row, int64_t key, Value probability,
-                        llvm::ArrayRef<Value> inverses,
-                        llvm::MutableArrayRef<Value> zeroSums);
+                        llvm::ArrayRef<Value> inverses, llvm::MutableArrayRef<Value> zeroSums);
   llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
   loadValueSteps(Value block, Value ahead, llvm::ArrayRef<int64_t> vectors);

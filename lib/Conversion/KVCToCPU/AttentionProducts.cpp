@@ -142,46 +142,47 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
   Value queries = scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
   int64_t groupWidth = getScaleGroup(term.attr);
   int64_t begin = group * groupWidth, end = std::min(begin + groupWidth, term.width);
-  return e.loop(e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
-                [&](Value first, ValueRange carried) {
-    SmallVector<Value> acc(carried);
-    Value keyOffset = e.mul(first, stepBytes);
-    Value queryOffset = e.mul(first, term.pair * queryBytes);
-    // The steps that one load gives, so that few operands are alive at a time.
-    int64_t stepsOfLoad = term.stepsOfLoad();
-    for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
-      // Between products, each line once.
-      int64_t end = (first + stepsOfLoad) * stepBytes;
-      for (int64_t byte = llvm::alignTo(first * stepBytes, 64); byte < end; byte += 64)
-        for (Value pointer : ahead)
-          e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
-      SmallVector<SmallVector<SmallVector<Value>>> loaded;
-      for (Value pointer : keys)
-        loaded.push_back(loadSteps(
-            term, e.offset(e.offset(pointer, keyOffset), first * stepBytes)));
-      for (int64_t u = 0; u < stepsOfLoad; ++u)
-        for (int64_t r = 0; r < numRows; ++r) {
-          Value address = e.offset(e.offset(queries, queryOffset),
-                                   r * rowBytes + (first + u) * term.pair * queryBytes);
-          if (dot) {
-            Value query = broadcastPair(e, address, lanes);
-            for (int64_t v = 0; v < numVectors; ++v) {
-              Value &sum = acc[r * numVectors + v];
-              sum = dotBF16(e, sum, loaded[v][u][0], query);
+  return e.loop(
+      e.i64(begin / term.pair), e.i64(end / term.pair), kUnroll, acc,
+      [&](Value first, ValueRange carried) {
+        SmallVector<Value> acc(carried);
+        Value keyOffset = e.mul(first, stepBytes);
+        Value queryOffset = e.mul(first, term.pair * queryBytes);
+        // The steps that one load gives, so that few operands are alive at a time.
+        int64_t stepsOfLoad = term.stepsOfLoad();
+        for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
+          // Between products, each line once.
+          int64_t end = (first + stepsOfLoad) * stepBytes;
+          for (int64_t byte = llvm::alignTo(first * stepBytes, 64); byte < end; byte += 64)
+            for (Value pointer : ahead)
+              e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
+          SmallVector<SmallVector<SmallVector<Value>>> loaded;
+          for (Value pointer : keys)
+            loaded.push_back(
+                loadSteps(term, e.offset(e.offset(pointer, keyOffset), first * stepBytes)));
+          for (int64_t u = 0; u < stepsOfLoad; ++u)
+            for (int64_t r = 0; r < numRows; ++r) {
+              Value address = e.offset(e.offset(queries, queryOffset),
+                                       r * rowBytes + (first + u) * term.pair * queryBytes);
+              if (dot) {
+                Value query = broadcastPair(e, address, lanes);
+                for (int64_t v = 0; v < numVectors; ++v) {
+                  Value &sum = acc[r * numVectors + v];
+                  sum = dotBF16(e, sum, loaded[v][u][0], query);
+                }
+                continue;
+              }
+              for (int64_t p = 0; p < term.pair; ++p) {
+                Value query = e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), lanes);
+                for (int64_t v = 0; v < numVectors; ++v) {
+                  Value &sum = acc[r * numVectors + v];
+                  sum = e.fma(loaded[v][u][p], query, sum);
+                }
+              }
             }
-            continue;
-          }
-          for (int64_t p = 0; p < term.pair; ++p) {
-            Value query = e.broadcast(e.load(e.f32Type(), e.offset(address, p * 4)), lanes);
-            for (int64_t v = 0; v < numVectors; ++v) {
-              Value &sum = acc[r * numVectors + v];
-              sum = e.fma(loaded[v][u][p], query, sum);
-            }
-          }
         }
-    }
-    return acc;
-  });
+        return acc;
+      });
 }
 
 /// Scores of one register tile of rows with all keys of the tile.
@@ -249,8 +250,7 @@ Value AttentionKernel::emitUnit(Value unitAddress, int64_t group, ArrayRef<Value
   Value largest = e.splat(lanes, 0.0), max = e.broadcast(newMax, lanes);
   for (auto [i, score] : llvm::enumerate(scores)) {
     Value scales = e.load(vector, scratchAt(value.scales + (group * tile + i * lanes) * 4));
-    Value isMax =
-        arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ, score, max);
+    Value isMax = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ, score, max);
     largest = e.maxf(e.select(isMax, scales, e.splat(lanes, 0.0)), largest);
   }
   Value scale = e.reduceMax(largest);
@@ -283,8 +283,8 @@ void AttentionKernel::emitStoreWeights(Value row, int64_t key, Value probability
     if (!inverses.empty())
       weight = e.mulf(weight, e.broadcast(inverses[group], lanes));
     if (!zeroSums.empty())
-      zeroSums[group] = e.fma(probability, e.load(vector, scratchAt(value.zeros + offset)),
-                              zeroSums[group]);
+      zeroSums[group] =
+          e.fma(probability, e.load(vector, scratchAt(value.zeros + offset)), zeroSums[group]);
     Value rowOffset = e.mul(row, tile * bytes);
     e.store(e.fromF32(weight, element),
             scratchAt(probabilities + (group * registers.getRows() * tile + key) * bytes,
@@ -327,7 +327,8 @@ void AttentionKernel::emitSoftmax(Value headIndex, Value firstRow) {
     SmallVector<Value> factors(value.groups, factor), inverses;
     for (int64_t group = 0; usesUnits() && group < value.groups; ++group) {
       Value address = scratchAt(units + group * 4, e.mul(index, value.groups * 4));
-      Value isNew = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OGT, newMax, oldMax);
+      Value isNew =
+          arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OGT, newMax, oldMax);
       Value last = emitUnit(address, group, score, newMax, isNew);
       inverses.push_back(e.divf(e.f32(1), e.load(e.f32Type(), address)));
       factors[group] = e.mulf(e.mulf(factor, last), inverses.back());
@@ -405,9 +406,8 @@ AttentionKernel::loadValueSteps(Value block, Value ahead, ArrayRef<int64_t> vect
       continue;
     }
     Value bytes = e.load(e.vectorOf(columns * columnBits / 8, e.b.getI8Type()), at);
-    SmallVector<Value> operands = value.decoding == Decoding::Pairs
-                                      ? decodeWords(value, bytes)
-                                      : decodeLanes(value, bytes);
+    SmallVector<Value> operands = value.decoding == Decoding::Pairs ? decodeWords(value, bytes)
+                                                                    : decodeLanes(value, bytes);
     for (auto [i, operand] : llvm::enumerate(operands))
       loaded[v + i % together].push_back({operand});
   }
@@ -446,14 +446,14 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
   for (int64_t r = 0; r < numRows; ++r) {
     int64_t column = 0;
     for (auto [v, count] : llvm::enumerate(vectors)) {
-      Value alpha = e.load(e.f32Type(), scratchAt(alphas + r * value.groups * 4,
-                                                  e.mul(groups[v], 4)));
+      Value alpha =
+          e.load(e.f32Type(), scratchAt(alphas + r * value.groups * 4, e.mul(groups[v], 4)));
       Value old = e.load(e.vectorOf(count, e.f32Type()),
                          e.offset(outputRows, (r * value.width + column) * 4));
       Value sum = e.mulf(old, e.broadcast(alpha, count));
       if (value.hasZeros()) {
-        Value zeros = e.load(e.f32Type(), scratchAt(valueSums + r * value.groups * 4,
-                                                    e.mul(groups[v], 4)));
+        Value zeros = e.load(e.f32Type(),
+                             scratchAt(valueSums + r * value.groups * 4, e.mul(groups[v], 4)));
         sum = e.addf(sum, e.broadcast(zeros, count));
       }
       acc.push_back(sum);
@@ -463,8 +463,7 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
   acc = e.loop(e.i64(0), e.i64(tile), kPackedTokens, acc, [&](Value firstKey,
                                                              ValueRange carried) {
     Value pointer = e.mul(e.div(firstKey, kPackedTokens), sizeof(void *));
-    Value block = e.offset(e.load(e.ptrType(), scratchAt(value.blocks, pointer)),
-                           firstByte);
+    Value block = e.offset(e.load(e.ptrType(), scratchAt(value.blocks, pointer)), firstByte);
     Value ahead;
     if (phase == Phase::Decode && value.isInPlace())
       ahead = e.offset(e.load(e.ptrType(), scratchAt(value.ahead, pointer)), firstByte);
@@ -474,8 +473,8 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
                   [&](Value step, ValueRange carried) {
       SmallVector<Value> acc(carried);
       Value stepBlock = e.offset(block, e.mul(step, stepBytes));
-      Value weightOffset = e.add(e.mul(firstKey, probabilityBytes),
-                                 e.mul(step, value.pair * probabilityBytes));
+      Value weightOffset =
+          e.add(e.mul(firstKey, probabilityBytes), e.mul(step, value.pair * probabilityBytes));
       // A word of a packed image has the tokens of two steps.
       int64_t stepsOfLoad = value.decoding == Decoding::Pairs ? 2 : 1;
       for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
@@ -508,8 +507,7 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
   for (int64_t r = 0; r < numRows; ++r) {
     int64_t column = 0;
     for (auto [v, count] : llvm::enumerate(vectors)) {
-      e.store(acc[r * numVectors + v],
-              e.offset(outputRows, (r * value.width + column) * 4));
+      e.store(acc[r * numVectors + v], e.offset(outputRows, (r * value.width + column) * 4));
       column += count;
     }
   }

@@ -66,8 +66,8 @@ void AttentionKernel::emitFindScales(const Component &c, Value params, Value beg
       Value index = e.add(itemFields.firstPage, e.div(token, page));
       Value id = e.toI64(e.load(e.i32Type(), e.offset(ids, e.mul(index, 4))));
       Value inPage = e.mul(e.div(e.rem(token, page), run), run);
-      Value address = e.offset(e.offset(data, e.mul(id, pageStride)),
-                               e.mul(inPage, tokenStride));
+      Value address =
+          e.offset(e.offset(data, e.mul(id, pageStride)), e.mul(inPage, tokenStride));
       e.store(address, scratchAt(array.rows, e.mul(i, kPointerBytes)));
     });
   }
@@ -85,8 +85,8 @@ void AttentionKernel::emitFetchScales(const Component &c, Value params, Value he
       return e.load(type, e.offset(params, array.params + offset));
     };
     Value headStride = field(offsetof(ArrayParam, headStride), e.i64Type());
-    Value headOffset = attr.getScheme() == ScaleScheme::Tensor ? e.i64(0)
-                                                               : e.mul(head, headStride);
+    Value headOffset =
+        attr.getScheme() == ScaleScheme::Tensor ? e.i64(0) : e.mul(head, headStride);
     auto toScale = [&](Value stored) {
       Value scale = e.toF32(stored);
       auto vector = dyn_cast<VectorType>(scale.getType());
@@ -175,8 +175,8 @@ Value AttentionKernel::applyScales(const Term &term, int64_t group, Value produc
   if (!term.hasZeros())
     return e.mulf(products, scales);
   Value zeros = e.load(vector, scratchAt(term.zeros + group * tile * 4, offset));
-  Value sum = e.load(e.f32Type(),
-                     scratchAt(term.querySums + group * 4, e.mul(row, term.groups * 4)));
+  Value sum =
+      e.load(e.f32Type(), scratchAt(term.querySums + group * 4, e.mul(row, term.groups * 4)));
   return e.fma(products, scales, e.mulf(zeros, e.broadcast(sum, lanes)));
 }
 

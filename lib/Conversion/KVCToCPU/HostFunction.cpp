@@ -63,7 +63,8 @@ static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
   if (cpu.getProducts() != Products::Bf16Dot)
     return success();
   if (!allBF16)
-    return op.emitOpError("expected bf16 queries and bf16 or quantised components for bf16_dot products");
+    return op.emitOpError(
+        "expected bf16 queries and bf16 or quantised components for bf16_dot products");
   if (tier != CPUTier::AVX512BF16)
     return op.emitOpError("expected tier avx512_bf16 for bf16_dot products, got ")
            << stringifyCPUTier(tier);
@@ -260,9 +261,11 @@ void HostFunction::setComponent(Value params, int64_t field, Value cache,
   setArray(params, field, cache, name);
   if (getNumScales(component) == 0)
     return;
-  setArray(params, field + offsetof(ComponentParam, scales), cache, (name + kScaleSuffix).str());
+  setArray(params, field + offsetof(ComponentParam, scales), cache,
+           (name + kScaleSuffix).str());
   if (component.getScale().getZeroPoint())
-    setArray(params, field + offsetof(ComponentParam, zeros), cache, (name + kZeroSuffix).str());
+    setArray(params, field + offsetof(ComponentParam, zeros), cache,
+             (name + kZeroSuffix).str());
 }
 
 Value HostFunction::parallelFor(LLVM::LLVMFuncOp kernel, Value params, Value count) {

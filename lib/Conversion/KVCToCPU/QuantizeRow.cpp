@@ -67,15 +67,14 @@ Value RowQuantizer::arrayAddress(int64_t array, Value head) {
     return e.load(type, e.offset(place.params, place.field + array + offset));
   };
   Value address = field(offsetof(ArrayParam, data), e.ptrType());
-  address = e.offset(address, e.mul(place.page,
-                                    field(offsetof(ArrayParam, pageStride), e.i64Type())));
+  address = e.offset(address,
+                     e.mul(place.page, field(offsetof(ArrayParam, pageStride), e.i64Type())));
   address =
       e.offset(address, e.mul(head, field(offsetof(ArrayParam, headStride), e.i64Type())));
-  if (array == offsetof(ComponentParam, elements) &&
-      component.getLayout() != Layout::RowMajor)
+  if (array == offsetof(ComponentParam, elements) && component.getLayout() != Layout::RowMajor)
     return address;
-  return e.offset(address, e.mul(place.inPage,
-                                 field(offsetof(ArrayParam, tokenStride), e.i64Type())));
+  return e.offset(address,
+                  e.mul(place.inPage, field(offsetof(ArrayParam, tokenStride), e.i64Type())));
 }
 
 /// The smallest or largest element of a vector.
@@ -112,16 +111,15 @@ CodeEmitter::Scale RowQuantizer::emitScale(int64_t group, int64_t begin, int64_t
         Value x = loadChunk(column), isFinite = codes.isFinite(x);
         Value low = e.select(isFinite, x, e.splat(kChunk, infinity));
         Value high = e.select(isFinite, x, e.splat(kChunk, -infinity));
-        Value isLower = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT, low,
-                                              carried[0]);
+        Value isLower =
+            arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT, low, carried[0]);
         return {e.select(isLower, low, carried[0]), e.maxf(high, carried[1])};
       });
   Value min = reduce(e, range[0], false), max = reduce(e, range[1], true);
   // A row without finite elements has the range from 0 to 0.
-  Value isNone =
-      arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OGT, min, max);
-  CodeEmitter::Scale scale = codes.computeScale(
-      component, e.select(isNone, e.f32(0), min), e.select(isNone, e.f32(0), max));
+  Value isNone = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OGT, min, max);
+  CodeEmitter::Scale scale = codes.computeScale(component, e.select(isNone, e.f32(0), min),
+                                                e.select(isNone, e.f32(0), max));
   e.store(e.fromF32(scale.scale, stored), scaleAddress);
   if (scale.zero)
     e.store(e.fromF32(scale.zero, stored), zeroAddress);
@@ -139,15 +137,15 @@ Value RowQuantizer::codeBase() {
   case Layout::RowMajor:
     return base;
   case Layout::PackedKey:
-    base = e.offset(base, e.mul(e.div(place.inPage, kPackedTokens),
-                                kPackedTokens * tokenBytes));
+    base =
+        e.offset(base, e.mul(e.div(place.inPage, kPackedTokens), kPackedTokens * tokenBytes));
     inBlock = e.rem(place.inPage, kPackedTokens);
     if (is4Bit)
       return e.offset(base, e.mul(inBlock, 4));
     return e.offset(base, e.add(e.mul(e.div(inBlock, 4), 16), e.mul(e.rem(inBlock, 4), 2)));
   case Layout::LaneKey:
-    base = e.offset(base, e.mul(e.div(place.inPage, kPackedTokens),
-                                kPackedTokens * tokenBytes));
+    base =
+        e.offset(base, e.mul(e.div(place.inPage, kPackedTokens), kPackedTokens * tokenBytes));
     return e.offset(base, e.rem(place.inPage, kPackedTokens));
   case Layout::PackedValue:
     base = e.offset(base, e.mul(e.div(place.inPage, 4), 4 * tokenBytes));
@@ -170,9 +168,8 @@ Value RowQuantizer::pairUp(Value all, ArrayRef<int64_t> low, ArrayRef<int64_t> h
 void RowQuantizer::storeBytes(Value bytes, Value address, int64_t run, int64_t stride) {
   int64_t size = cast<VectorType>(bytes.getType()).getDimSize(0);
   for (int64_t i = 0; i < size; i += run) {
-    Value part = run == 1
-                     ? Value(vector::ExtractOp::create(e.b, e.loc, bytes, i))
-                     : pick(bytes, llvm::to_vector(llvm::seq<int64_t>(i, i + run)));
+    Value part = run == 1 ? Value(vector::ExtractOp::create(e.b, e.loc, bytes, i))
+                          : pick(bytes, llvm::to_vector(llvm::seq<int64_t>(i, i + run)));
     e.store(part, e.offset(address, i / run * stride));
   }
 }
@@ -182,8 +179,7 @@ void RowQuantizer::storeCodes(Value base, Value column, Value all) {
   switch (component.getLayout()) {
   case Layout::RowMajor:
     if (is4Bit)
-      return e.store(pairUp(all, {0, 2, 4, 6}, {1, 3, 5, 7}),
-                     e.offset(base, e.div(column, 2)));
+      return e.store(pairUp(all, {0, 2, 4, 6}, {1, 3, 5, 7}), e.offset(base, e.div(column, 2)));
     return e.store(all, e.offset(base, column));
   case Layout::PackedKey:
     if (is4Bit) // a word: elements 0, 2, 4, 6, 1, 3, 5, 7
@@ -202,7 +198,8 @@ void RowQuantizer::storeCodes(Value base, Value column, Value all) {
       return storeBytes(pairUp(all, {0, 1, 2, 3}, {4, 5, 6, 7}),
                         e.offset(base, e.mul(column, 2)), 1, 4);
     storeBytes(pick(all, {0, 1, 2, 3}), e.offset(base, e.mul(column, 4)), 1, 2);
-    return storeBytes(pick(all, {4, 5, 6, 7}), e.offset(base, e.add(e.mul(column, 4), 16)), 1, 2);
+    return storeBytes(pick(all, {4, 5, 6, 7}), e.offset(base, e.add(e.mul(column, 4), 16)), 1,
+                      2);
   }
 }
 

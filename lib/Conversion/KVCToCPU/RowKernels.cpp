@@ -116,7 +116,9 @@ void emitAppendBody(Emitter &e, AppendOp op, Value params, Value item) {
     });
     if (!count)
       return;
-    auto load = [&](int64_t offset, Type type) { return e.load(type, e.offset(params, offset)); };
+    auto load = [&](int64_t offset, Type type) {
+      return e.load(type, e.offset(params, offset));
+    };
     Value counts = load(offsetof(AppendParams, nonfinite), e.ptrType());
     Value stride = load(offsetof(AppendParams, nonfiniteStride), e.i64Type());
     e.store(e.load(e.i32Type(), count), e.offset(counts, e.mul(token, stride)));

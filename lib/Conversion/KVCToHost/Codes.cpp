@@ -93,8 +93,8 @@ Value CodeEmitter::decode(Value bits, Type element) {
   Value special = format.hasInfinity
                       ? Value(arith::OrIOp::create(b, loc, shifted, number(0x7f800000)))
                       : number(0x7fc00000);
-  Value sign = arith::ShLIOp::create(
-      b, loc, arith::AndIOp::create(b, loc, word, number(0x80)), number(24));
+  Value sign = arith::ShLIOp::create(b, loc, arith::AndIOp::create(b, loc, word, number(0x80)),
+                                     number(24));
   Value result = arith::SelectOp::create(b, loc, isSpecial, special, finite);
   return toFloat(arith::OrIOp::create(b, loc, result, sign));
 }
@@ -120,8 +120,8 @@ Value CodeEmitter::encode(Value x, Type element, bool zeroPoint) {
   }
   const SmallFloat &format = getSmallFloat(element);
   Value bits = toBits(x);
-  Value sign = arith::AndIOp::create(
-      b, loc, arith::ShRUIOp::create(b, loc, bits, number(24)), number(0x80));
+  Value sign = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, bits, number(24)),
+                                     number(0x80));
   Value magnitude = arith::AndIOp::create(b, loc, bits, number(0x7fffffff));
   int dropped = 23 - format.mantissa;
   // Normal results: move the bias, add half an ulp less one and the last kept bit.
@@ -188,8 +188,8 @@ Value CodeEmitter::roundToScaleType(Value x, Type element) {
   Value subnormal = arith::SubFOp::create(
       b, loc, arith::AddFOp::create(b, loc, toFloat(magnitude), half), half);
   subnormal = arith::OrIOp::create(b, loc, toBits(subnormal), sign);
-  Value isNormal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, magnitude,
-                                         number(0x38800000));
+  Value isNormal =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, magnitude, number(0x38800000));
   return toFloat(arith::SelectOp::create(b, loc, isNormal, normal, subnormal));
 }
 

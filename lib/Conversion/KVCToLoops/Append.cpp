@@ -81,8 +81,8 @@ Value RowStore::quantize(const NewToken &at) {
 }
 
 /// The scale of a group: of the cache if it is static, else computed and stored.
-CodeEmitter::Scale RowStore::emitScale(const NewToken &at, Value head, Value group,
-                                       Value begin, Value end) {
+CodeEmitter::Scale RowStore::emitScale(const NewToken &at, Value head, Value group, Value begin,
+                                       Value end) {
   ScaleAttr attr = component.getScale();
   if (!attr)
     return {};
@@ -100,27 +100,25 @@ CodeEmitter::Scale RowStore::emitScale(const NewToken &at, Value head, Value gro
   // A row without finite elements has the range from 0 to 0.
   CodeEmitter codes(b, b.getLoc());
   Value noElement = arith::ConstantIntOp::create(b, 0, 1);
-  Values range = b.loop(
-      begin, end, {b.real(f32, 0), b.real(f32, 0), noElement},
-      [&](Value w, ValueRange carried) -> Values {
-        Value x = loadRow(at, head, w);
-        Value isFinite = codes.isFinite(x);
-        auto choose = [&](Value best, arith::CmpFPredicate better) -> Value {
-          Value isBetter = arith::CmpFOp::create(b, better, x, best);
-          Value isFirst = arith::XOrIOp::create(b, carried[2],
-                                                arith::ConstantIntOp::create(b, 1, 1));
-          Value take = arith::AndIOp::create(b, isFinite,
-                                             arith::OrIOp::create(b, isFirst, isBetter));
-          return arith::SelectOp::create(b, take, x, best);
-        };
-        return {choose(carried[0], arith::CmpFPredicate::OLT),
-                choose(carried[1], arith::CmpFPredicate::OGT),
-                arith::OrIOp::create(b, carried[2], isFinite)};
-      });
+  Values range = b.loop(begin, end, {b.real(f32, 0), b.real(f32, 0), noElement},
+                        [&](Value w, ValueRange carried) -> Values {
+                          Value x = loadRow(at, head, w);
+                          Value isFinite = codes.isFinite(x);
+                          auto choose = [&](Value best, arith::CmpFPredicate better) -> Value {
+                            Value isBetter = arith::CmpFOp::create(b, better, x, best);
+                            Value isFirst = arith::XOrIOp::create(
+                                b, carried[2], arith::ConstantIntOp::create(b, 1, 1));
+                            Value take = arith::AndIOp::create(
+                                b, isFinite, arith::OrIOp::create(b, isFirst, isBetter));
+                            return arith::SelectOp::create(b, take, x, best);
+                          };
+                          return {choose(carried[0], arith::CmpFPredicate::OLT),
+                                  choose(carried[1], arith::CmpFPredicate::OGT),
+                                  arith::OrIOp::create(b, carried[2], isFinite)};
+                        });
   CodeEmitter::Scale scale = codes.computeScale(component, range[0], range[1]);
   auto store = [&](Value value, StringRef suffix) {
-    memref::StoreOp::create(b, b.round(value, attr.getElementType()), findArray(suffix),
-                            place);
+    memref::StoreOp::create(b, b.round(value, attr.getElementType()), findArray(suffix), place);
   };
   store(scale.scale, kScaleSuffix);
   if (scale.zero)
@@ -131,8 +129,8 @@ CodeEmitter::Scale RowStore::emitScale(const NewToken &at, Value head, Value gro
 Value RowStore::quantizeGroup(const NewToken &at, Value head, Value group, Value count) {
   int64_t size = getScaleGroup(component);
   Value begin = b.mul(group, b.index(size));
-  Value end = arith::MinUIOp::create(b, b.add(begin, b.index(size)),
-                                     b.index(component.getWidth()));
+  Value end =
+      arith::MinUIOp::create(b, b.add(begin, b.index(size)), b.index(component.getWidth()));
   CodeEmitter codes(b, b.getLoc());
   CodeEmitter::Scale scale = emitScale(at, head, group, begin, end);
   return b
@@ -142,8 +140,7 @@ Value RowStore::quantizeGroup(const NewToken &at, Value head, Value group, Value
               storeCode(at, head, w, codes.quantize(component, x, scale));
               Value isOther = arith::XOrIOp::create(b, codes.isFinite(x),
                                                     arith::ConstantIntOp::create(b, 1, 1));
-              return {b.add(carried[0],
-                            arith::ExtUIOp::create(b, b.getI32Type(), isOther))};
+              return {b.add(carried[0], arith::ExtUIOp::create(b, b.getI32Type(), isOther))};
             })
       .front();
 }
@@ -186,23 +183,22 @@ struct DecomposeAppend final : OpConversionPattern<AppendOp> {
     counts = b.loop(tokens, counts, [&](Value row, ValueRange carried) {
       Value slot = b.loadIndex(batch.slots, row);
       Value isUsed = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, slot, b.index(0));
-      Value count = b.choose(isUsed, none, [&]() -> LoopBuilder::Values {
-                       NewToken at{row, b.div(slot, cache.getPageSize()),
-                                   b.rem(slot, cache.getPageSize())};
-                       Value sum = none;
-                       for (auto [name, values] :
-                            llvm::zip(op.getComponents().getAsRange<StringAttr>(),
-                                      adaptor.getValues())) {
-                         ComponentAttr component = cache.getComponent(name.getValue());
-                         RowStore store{b, cache, component, adaptor.getCache(),
-                                        values.front()};
-                         if (isQuantized(component.getElementType()))
-                           sum = b.add(sum, store.quantize(at));
-                         else
-                           store.copy(at);
-                       }
-                       return {sum};
-                     }).front();
+      Value count =
+          b.choose(isUsed, none, [&]() -> LoopBuilder::Values {
+             NewToken at{row, b.div(slot, cache.getPageSize()),
+                         b.rem(slot, cache.getPageSize())};
+             Value sum = none;
+             for (auto [name, values] :
+                  llvm::zip(op.getComponents().getAsRange<StringAttr>(), adaptor.getValues())) {
+               ComponentAttr component = cache.getComponent(name.getValue());
+               RowStore store{b, cache, component, adaptor.getCache(), values.front()};
+               if (isQuantized(component.getElementType()))
+                 sum = b.add(sum, store.quantize(at));
+               else
+                 store.copy(at);
+             }
+             return {sum};
+           }).front();
       LoopBuilder::Values next;
       if (!carried.empty())
         next.push_back(b.insert(count, carried[0], row));

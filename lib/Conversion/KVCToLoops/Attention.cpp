@@ -43,7 +43,7 @@ struct Slot {
 struct AttentionLoops {
   LoopBuilder &b;
   AttentionOp op;
-  ValueRange cache;           ///< A buffer an array.
+  ValueRange cache; ///< A buffer an array.
   BatchArrays batch;
   SmallVector<Value> queries; ///< A tensor a term.
   Value sinks;                ///< May be null.
@@ -84,8 +84,7 @@ Value AttentionLoops::loadElement(ComponentAttr component, const Row &row, const
                                   Value w) {
   StringRef name = component.getName().getValue();
   Type element = component.getElementType();
-  ElementPlace place =
-      getElementPlace(b, component, slot.page, slot.token, row.kvHead, w);
+  ElementPlace place = getElementPlace(b, component, slot.page, slot.token, row.kvHead, w);
   Value stored = memref::LoadOp::create(b, findArray(name), place.indices);
   if (!isQuantized(element))
     return b.extend(stored, real);

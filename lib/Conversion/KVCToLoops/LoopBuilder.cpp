@@ -122,8 +122,8 @@ static ElementPlace getNibblePlace(LoopBuilder &b, Layout layout, Value page, Va
   case Layout::PackedKey: { // 0, 2, 4, 6, 1, 3, 5, 7
     Value e = b.rem(w, 8);
     Value byte = b.add(b.mul(b.rem(e, 2), b.index(2)), b.div(e, 4));
-    return {{page, head, b.div(token, kPackedTokens), b.div(w, 8),
-             b.rem(token, kPackedTokens), byte},
+    return {{page, head, b.div(token, kPackedTokens), b.div(w, 8), b.rem(token, kPackedTokens),
+             byte},
             b.rem(b.div(e, 2), 2)};
   }
   case Layout::PackedValue: { // tokens 0, 2, 1, 3
@@ -155,8 +155,9 @@ static LoopBuilder::Values getByteIndices(LoopBuilder &b, Layout layout, Value p
             b.rem(token, 4),
             b.rem(w, 2)};
   case Layout::PackedValue:
-    return {page,        head, b.div(token, 4), b.div(w, 4), b.div(b.rem(token, 4), 2),
-            b.rem(w, 4), b.rem(token, 2)};
+    return {
+        page,        head,           b.div(token, 4), b.div(w, 4), b.div(b.rem(token, 4), 2),
+        b.rem(w, 4), b.rem(token, 2)};
   case Layout::LaneKey:
     return {page, head, b.div(token, kPackedTokens), w, b.rem(token, kPackedTokens)};
   }

@@ -55,9 +55,9 @@ Type CacheArray::getMemoryElement() const {
 // ScaleAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult ScaleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                Type elementType, ScaleScheme scheme, int64_t group,
-                                bool isStatic, bool zeroPoint, FloatAttr constant) {
+LogicalResult ScaleAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType,
+                                ScaleScheme scheme, int64_t group, bool isStatic,
+                                bool zeroPoint, FloatAttr constant) {
   // scale_c1
   if (!isa<Float32Type, Float16Type>(elementType))
     return emitError() << "expected scales of type f32 or f16, got " << elementType;
@@ -188,8 +188,8 @@ LogicalResult ComponentAttr::verify(function_ref<InFlightDiagnostic()> emitError
                        << "': it is for elements of i4, got " << elementType;
   // component_c3
   if (layout == Layout::LaneKey && isPlain)
-    return emitError() << "expected elements of 8 or 4 bits of component '"
-                       << name.getValue() << "' in layout lane_key, got " << elementType;
+    return emitError() << "expected elements of 8 or 4 bits of component '" << name.getValue()
+                       << "' in layout lane_key, got " << elementType;
   return success();
 }
 
@@ -220,8 +220,8 @@ static FailureOr<ComponentAttr> parseComponent(AsmParser &parser) {
     std::optional<Layout> parsed = symbolizeLayout(word);
     if (!parsed)
       return parser.emitError(wordLoc)
-             << "expected layout 'row_major', 'packed_key', 'packed_value' or 'lane_key', got '" << word
-             << "'";
+             << "expected layout 'row_major', 'packed_key', 'packed_value' or 'lane_key', got '"
+             << word << "'";
     layout = *parsed;
     if (parser.parseGreater())
       return failure();
@@ -278,10 +278,9 @@ static SmallVector<CacheArray> getComponentArrays(ComponentAttr component) {
   int64_t pack = element.isInteger(4) ? 2 : 1;
   ScaleAttr scale = component.getScale();
   FloatAttr constant = scale ? scale.getConstant() : FloatAttr();
-  SmallVector<CacheArray> arrays = {
-      {name, component.getHeads(), component.getWidth() / pack, element,
-       component.getLayout(), /*isStatic=*/false,
-       constant ? constant.getValue().convertToFloat() : 0.0f}};
+  SmallVector<CacheArray> arrays = {{name, component.getHeads(), component.getWidth() / pack,
+                                     element, component.getLayout(), /*isStatic=*/false,
+                                     constant ? constant.getValue().convertToFloat() : 0.0f}};
   int64_t numScales = getNumScales(component);
   if (numScales == 0)
     return arrays;
