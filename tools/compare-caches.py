@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
-"""Times decode on the CPU over caches of several types, in turn.
+"""Times decode on the CPU over caches of several types, in turn, or counts it on the GPU.
 
   tools/compare-caches.py                        the types below, on 1 and 2 threads
   tools/compare-caches.py --threads 1 --tokens 4096 --cache 'i8 scale<f16, group = 32>'
+  tools/compare-caches.py --count                what GPU kernels do, on the emulator
 
 Llama 3 8B's attention: 32 query and 8 KV heads of width 128, queries and output in bf16.
 Each repetition calls every cache once, so that what else the machine does meets all of
 them; the figures are medians. Codes are random, scales all equal. The first type is what
-the others are compared with.
+the others are compared with. What is counted is the whole call, work list and merge
+included; read bytes are sectors of 32, needed ones keys, values, scales, queries and page
+ids, each once.
 """
 
 import argparse
+import json
+import os
 import pathlib
 import statistics
 import sys
+import tempfile
 import time
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "build" / "python")]
@@ -35,20 +42,30 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--threads", type=positive, nargs="+", default=[1, 2], metavar="N")
-    parser.add_argument("--tokens", type=positive, default=32768, help="of each sequence (32768)")
-    parser.add_argument("--sequences", type=positive, default=4, help="of the batch (4)")
+    parser.add_argument("--tokens", type=positive,
+                        help="of each sequence (32768; 4096 with --count)")  # fmt: skip
+    parser.add_argument("--sequences", type=positive, nargs="+", default=[4], metavar="N",
+                        help="of the batch, or batches with --count (4)")  # fmt: skip
     parser.add_argument("--page", type=positive, default=64, help="tokens of a page (64)")
     parser.add_argument("--repetitions", type=positive, default=9, help="medians are of (9)")
     parser.add_argument("--cache", action="append", metavar="TYPE",
                         help="element and scales of keys and values, in place of those above; "
                         "may be given several times")  # fmt: skip
-    return parser.parse_args()
+    parser.add_argument("--count", action="store_true",
+                        help="count instructions and bytes on the emulator")  # fmt: skip
+    parser.add_argument("--split", type=positive, metavar="KEYS",
+                        help="of a work item, or what they are a multiple of; with --count")  # fmt: skip
+    arguments = parser.parse_args()
+    if len(arguments.sequences) > 1 and not arguments.count:
+        parser.error("expected one number of --sequences without --count")
+    arguments.tokens = arguments.tokens or (4096 if arguments.count else 32768)
+    return arguments
 
 
 class Decode:
     """A compiled decode step and its arguments, over a cache of one type."""
 
-    def __init__(self, stored, arguments):
+    def __init__(self, stored, sequences, arguments, device=None):
         import numpy as np
 
         import kvc
@@ -62,33 +79,44 @@ class Decode:
             f"  %o = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]\n"
             f"      {{scale = 0.08838834764 : f32}} : !cache, {rows} -> {rows}\n"
             f"  return %o : {rows}\n}}\n",
-            target="cpu",
+            target="gpu" if device else "cpu",
+            **({"split": arguments.split} if arguments.split else {}),
         )["decode"]
         cache_type = self.function.cache_type
-        pages = arguments.sequences * -(-arguments.tokens // arguments.page)
-        pool = kvc.Pool(cache_type, pages, page_order_seed=1)
+        pages = sequences * -(-arguments.tokens // arguments.page)
+        pool = kvc.Pool(cache_type, pages, page_order_seed=1, device=device)
         view, rng = pool.view(), np.random.default_rng(0)
-        self.bytes = 0
+        self.bytes, tokens = 0, sequences * arguments.tokens
         for array in cache_type.components:
-            memory = view.memory(array.name)
+            memory = view._copy(array.name) if device else view.memory(array.name)
             if array.layout != "static":
                 size = kvc.dtypes.to_numpy(array.dtype).itemsize
-                tokens = arguments.sequences * arguments.tokens
                 self.bytes += tokens * array.heads * array.width * size
             if array.name.endswith((".scale", ".zero")):
                 memory[...] = 0.01
-                continue
-            for page in memory:
-                if page.itemsize > 1:
-                    page[...] = rng.standard_normal(page.shape, np.float32).astype(page.dtype)
-                else:  # no code of a float is NaN without this bit
-                    codes = rng.integers(0, 256, page.shape, np.uint8) & 0xBF
-                    page[...] = codes.view(page.dtype)
-        sequences = [pool.sequence(arguments.tokens) for _ in range(arguments.sequences)]
-        batch = kvc.Batch.from_sequences(sequences, [1] * arguments.sequences)
-        query = rng.standard_normal((arguments.sequences, QUERY_HEADS, WIDTH), np.float32)
+            else:
+                self.fill(memory, rng)
+            if device:
+                view._update(array.name, memory)
+        batch = kvc.Batch.from_sequences(
+            [pool.sequence(arguments.tokens) for _ in range(sequences)], [1] * sequences
+        )
+        query = rng.standard_normal((sequences, QUERY_HEADS, WIDTH), np.float32)
         query = query.astype(kvc.dtypes.to_numpy("bf16"))
+        self.needed = self.bytes + query.nbytes + 4 * pages
         self.arguments, self.out = (query, view, batch), np.empty_like(query)
+
+    @staticmethod
+    def fill(memory, rng):
+        """Fills keys or values with random numbers, of codes all but those that are NaN."""
+        import numpy as np
+
+        for page in memory:
+            if page.itemsize > 1:
+                page[...] = rng.standard_normal(page.shape, np.float32).astype(page.dtype)
+            else:  # no code of a float is NaN without this bit
+                codes = rng.integers(0, 256, page.shape, np.uint8) & 0xBF
+                page[...] = codes.view(page.dtype)
 
     def time(self, stream):
         """Returns the seconds of a call."""
@@ -97,16 +125,46 @@ class Decode:
         return time.perf_counter() - start
 
 
-def main():
-    arguments = parse_arguments()
+    def count(self, stream, path):
+        """Returns the warp instructions of a call, and the bytes that it reads."""
+        with mock.patch.dict(os.environ, KVC_EMULATOR=f"copies=lazy,counters={path}"):
+            self.function(*self.arguments, out=self.out, stream=stream)
+        launches = [json.loads(line)["counters"] for line in path.read_text().splitlines()]
+        path.unlink()
+        return (
+            sum(launch["warp_instructions"] for launch in launches),
+            32 * sum(x[name]["sectors"] for x in launches for name in ("global_loads", "copies")),
+        )
+
+
+def count(types, arguments):
     import kvc
 
-    try:
-        decodes = [Decode(stored, arguments) for stored in arguments.cache or TYPES]
-    except kvc.Error as error:
-        sys.exit(f"{pathlib.Path(__file__).name}: {error}")
-    tokens = arguments.sequences * arguments.tokens
-    print(f"decode of {arguments.sequences} x {arguments.tokens} tokens, pages of {arguments.page}, "
+    device = kvc.Device("emulator")
+    stream = kvc.Stream(device=device)
+    print(f"decode of {arguments.tokens} tokens a sequence, pages of {arguments.page}, on the emulator")
+    print("warp instructions for 1,024 elements of keys and values, how many times those of the first")
+    print("type, and read / needed bytes:")
+    print(f"{'sequences':>9} {'instructions':>12} {'of first':>8} {'bytes':>6}  cache")
+    for sequences in arguments.sequences:
+        elements = sequences * arguments.tokens * KV_HEADS * 2 * WIDTH
+        first = None
+        for stored in types:
+            decode = Decode(stored, sequences, arguments, device)
+            with tempfile.TemporaryDirectory() as folder:
+                instructions, read = decode.count(stream, pathlib.Path(folder) / "counters")
+            first = first or instructions
+            print(f"{sequences:9} {instructions / elements * 1024:12.1f} {instructions / first:8.2f} "
+                  f"{read / decode.needed:6.3f}  {stored}", flush=True)  # fmt: skip
+
+
+def compare(types, arguments):
+    import kvc
+
+    (sequences,) = arguments.sequences
+    decodes = [Decode(stored, sequences, arguments) for stored in types]
+    tokens = sequences * arguments.tokens
+    print(f"decode of {sequences} x {arguments.tokens} tokens, pages of {arguments.page}, "
           f"medians of {arguments.repetitions}")  # fmt: skip
     print("GB/s of codes and scales, Mtoken/s and how many times faster than the first type, and than")
     print("the first number of threads:")
@@ -123,6 +181,17 @@ def main():
             print(f"{threads:7} {seconds * 1e3:9.2f} {decode.bytes / seconds * 1e-9:6.1f} "
                   f"{tokens / seconds * 1e-6:9.1f} {medians[0] / seconds:8.2f} "
                   f"{alone[decode.name] / seconds:11.2f}  {decode.name}", flush=True)  # fmt: skip
+
+
+def main():
+    arguments = parse_arguments()
+    import kvc
+
+    try:
+        run = count if arguments.count else compare
+        run(arguments.cache or TYPES, arguments)
+    except kvc.Error as error:
+        sys.exit(f"{pathlib.Path(__file__).name}: {error}")
 
 
 if __name__ == "__main__":

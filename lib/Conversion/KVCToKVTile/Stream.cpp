@@ -494,7 +494,15 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   };
   for (auto [slot, array] : llvm::zip(shape.slots, shape.arrays)) {
     lanes.push_back(CopyPlan::chooseLanes(slot.getDataBytes() / copyBytesOf(array)));
-    auto *found = llvm::find(lookupLanes, lanes.back());
+    // Where all threads are in one page at a time, it is the same however many share a row.
+    auto planOf = [&](int64_t rowLanes) {
+      return CopyPlan::get(shape.stream.getKeys(), rowLanes, shape.threads,
+                           cache.getPageSize());
+    };
+    auto *found = llvm::find_if(lookupLanes, [&](int64_t other) {
+      return other == lanes.back() ||
+             (planOf(other).sharesPages && planOf(lanes.back()).sharesPages);
+    });
     lookups.push_back(found - lookupLanes.begin());
     if (found == lookupLanes.end())
       lookupLanes.push_back(lanes.back());

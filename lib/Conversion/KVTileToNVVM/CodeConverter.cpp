@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Integers become the low bits of 1024 + u, an f16 whose last bit is worth 1, from which
-// a subtraction leaves the code.
+// Integers become low bits of an f16 whose exponent gives them the right worth, 1024 + u,
+// or 64 + u if they stand four bits further up; less that and the code's own bias, they
+// are the code.
 //===----------------------------------------------------------------------===//
 #include "CodeConverter.h"
 
@@ -39,7 +40,24 @@ Value CodeConverter::permute(Value low, Value high, int64_t selector) {
                                  NVVM::PermuteMode::DEFAULT);
 }
 
-Registers CodeConverter::convertFloats(Value codes, std::array<int64_t, 4> order) {
+/// Of 8 bits, at the last bit of an f16.
+static constexpr double kByteOffset = 1024 + 128;
+/// Of 4 bits, there, and 4 bits further up.
+static constexpr double kLowOffset = 1024 + 8, kHighOffset = 64 + 8;
+
+double CodeConverter::getOffset(int64_t index, Axis axis) const {
+  if (element.isInteger(8))
+    return kByteOffset;
+  return index % 2 == 0 && !raisesHalfBytes(axis) ? kLowOffset : kHighOffset;
+}
+
+Value CodeConverter::finish(Value bits, double offset) {
+  if (keepsOffsets)
+    return bits;
+  return toBits(arith::SubFOp::create(k.b, k.loc, toPair(bits), pairOf(offset)));
+}
+
+Registers CodeConverter::convertE4M3(Value codes, Order order) {
   if (order[1] != 1)
     codes = permute(codes, codes, order[0] | order[1] << 4 | order[2] << 8 | order[3] << 12);
   Type i16 = k.b.getIntegerType(16);
@@ -55,51 +73,61 @@ Registers CodeConverter::convertFloats(Value codes, std::array<int64_t, 4> order
   return result;
 }
 
-Registers CodeConverter::convertBytes(Value codes, std::array<int64_t, 4> order) {
+Registers CodeConverter::convertE5M2(Value codes, Order order) {
+  // The high byte of an f16.
+  Registers result;
+  for (int64_t i : {0, 2})
+    result.push_back(permute(codes, k.i32(0), 4 | order[i] << 4 | 4 << 8 | order[i + 1] << 12));
+  return result;
+}
+
+Registers CodeConverter::convertBytes(Value codes, Order order) {
   // With the sign turned, c + 128.
   Value turned = k.bitXor(codes, k.i32(0x80808080));
   Value exponent = k.i32(0x64646464); // of 1024, a byte
   Registers result;
-  for (int64_t i : {0, 2}) {
-    Value placed =
-        permute(turned, exponent, order[i] | 4 << 4 | order[i + 1] << 8 | 4 << 12);
+  for (int64_t i : {0, 2})
     result.push_back(
-        toBits(arith::SubFOp::create(k.b, k.loc, toPair(placed), pairOf(1024 + 128))));
-  }
+        finish(permute(turned, exponent, order[i] | 4 << 4 | order[i + 1] << 8 | 4 << 12),
+               kByteOffset));
   return result;
 }
 
-Registers CodeConverter::convertHalfBytes(Value codes) {
+Registers CodeConverter::convertHalfBytes(Value codes, Axis axis) {
   // (codes & mask) ^ magic: takes a code, turns its sign, and adds the exponent.
   auto place = [&](Value bits, int64_t mask, int64_t magic) {
     std::string text = "lop3.b32 $0, $1, " + std::to_string(mask) + ", " +
                        std::to_string(magic) + ", 0x6a;";
-    return toPair(NVVM::InlinePtxOp::create(k.b, k.loc, TypeRange{k.i32Type()},
-                                            ValueRange{bits}, ValueRange{}, text, Value())
-                      .getResult(0));
+    return NVVM::InlinePtxOp::create(k.b, k.loc, TypeRange{k.i32Type()}, ValueRange{bits},
+                                     ValueRange{}, text, Value())
+        .getResult(0);
   };
-  Registers result;
-  Value bits = codes;
-  for (int64_t half = 0; half < 2; ++half) {
-    if (half == 1)
-      bits = arith::ShRUIOp::create(k.b, k.loc, codes, k.i32(8));
-    Value low = place(bits, 0x000f000f, 0x64086408);
-    result.push_back(toBits(arith::SubFOp::create(k.b, k.loc, low, pairOf(1024 + 8))));
-    // Four bits further up: 1024 + 16 u.
-    Value high = place(bits, 0x00f000f0, 0x64806480);
-    result.push_back(
-        toBits(LLVM::FMAOp::create(k.b, k.loc, high, pairOf(1.0 / 16), pairOf(-64 - 8))));
-  }
-  return result;
+  auto low = [&](Value bits) {
+    return finish(place(bits, 0x000f000f, 0x64086408), kLowOffset);
+  };
+  auto high = [&](Value bits) {
+    return finish(place(bits, 0x00f000f0, 0x54805480), kHighOffset);
+  };
+  auto shiftRight = [&](int64_t bits) -> Value {
+    return arith::ShRUIOp::create(k.b, k.loc, codes, k.i32(bits));
+  };
+  Value upper = shiftRight(8);
+  if (!raisesHalfBytes(axis))
+    return {low(codes), high(codes), low(upper), high(upper)};
+  return {high(k.mul(codes, 16)), high(codes), high(shiftRight(4)), high(upper)};
 }
 
-const Registers &CodeConverter::convert(Value codes, std::array<int64_t, 4> order) {
+const Registers &CodeConverter::convert(Value codes, Axis axis) {
+  Order order = axis == Axis::Width ? Order{0, 1, 2, 3} : Order{0, 2, 1, 3};
   Registers &found = converted[codes];
-  if (found.empty()) {
-    if (element.isInteger(4))
-      found = convertHalfBytes(codes);
-    else
-      found = element.isInteger(8) ? convertBytes(codes, order) : convertFloats(codes, order);
-  }
+  if (!found.empty())
+    return found;
+  if (element.isInteger(4))
+    found = convertHalfBytes(codes, axis);
+  else if (element.isInteger(8))
+    found = convertBytes(codes, order);
+  else
+    found =
+        isa<Float8E5M2Type>(element) ? convertE5M2(codes, order) : convertE4M3(codes, order);
   return found;
 }

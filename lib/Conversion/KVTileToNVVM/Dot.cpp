@@ -21,6 +21,11 @@
 // matter as long as the query has the same. Along the tokens, transposed, it has 2 or 4
 // columns of two tokens: a block of 8 columns for each of them, which kvtile.finish puts
 // in their places.
+//
+// Integers as the operand A keep an offset when B is narrow: the product of the offsets,
+// negated, with B comes first. Of keys it is the same for every tile, and computed where
+// the query is loaded; of values it takes one mma where a fragment would take four
+// subtractions.
 //===----------------------------------------------------------------------===//
 #include "CodeConverter.h"
 #include "Lowering.h"
@@ -71,6 +76,9 @@ private:
 struct Operand {
   /// Fragment of A at rows 16 m, columns 16 k.
   std::function<Registers(int64_t m, int64_t k)> a;
+  /// What to add to it, if not nothing: the same in all rows of a key, in all columns of a
+  /// value.
+  std::function<Registers(int64_t m, int64_t k)> correction;
   /// Fragment of B at rows 16 k, columns 8 n.
   std::function<Registers(int64_t k, int64_t n)> b;
 };
@@ -168,6 +176,18 @@ static Operand getCodeOperandA(SlotReader &reader, CodeConverter &codes, SlotTyp
     Registers top = codes.alongWidth(r[low]), bottom = codes.alongWidth(r[low + 1]);
     return {top[first], bottom[first], top[first + 1], bottom[first + 1]};
   };
+  if (codes.hasOffsets())
+    operand.correction = [=, &codes](int64_t m, int64_t kk) -> Registers {
+      int64_t first = (isTransposed ? m : kk) % perChunk * 2;
+      if (isTransposed) {
+        Value one = codes.correctionAlongTokens(first);
+        Value other = codes.correctionAlongTokens(first + 1);
+        return {one, other, one, other};
+      }
+      Value one = codes.correctionAlongWidth(first);
+      Value other = codes.correctionAlongWidth(first + 1);
+      return {one, one, other, other};
+    };
   return operand;
 }
 
@@ -235,6 +255,32 @@ struct Range {
   int64_t begin, end;
 };
 
+/// Columns of B, in fragments, up to which a correction is cheaper than what it spares.
+constexpr int64_t kMaxCorrected = 2;
+
+/// What to add to the products of keys with column `n` of B, the same for all keys. It is
+/// computed where the registers of B come from, perhaps before a loop.
+Registers emitKeyCorrection(KernelBuilder &k, const Operand &a, const Operand &b, int64_t n,
+                            Range steps, ValueRange registersB, Type element) {
+  OpBuilder::InsertionGuard guard(k.b);
+  Operation *last = nullptr;
+  for (Value value : registersB) {
+    Operation *defining = value.getDefiningOp();
+    if (!defining || (last && defining->getBlock() != last->getBlock())) {
+      last = nullptr;
+      break;
+    }
+    if (!last || last->isBeforeInBlock(defining))
+      last = defining;
+  }
+  if (last)
+    k.b.setInsertionPointAfter(last);
+  Registers sum(4, k.f32(0.0));
+  for (int64_t kk = steps.begin; kk < steps.end; ++kk)
+    sum = k.multiply(a.correction(0, kk), b.b(kk, n), sum, element);
+  return sum;
+}
+
 struct LowerDot final : Lowering<DotOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(DotOp op, Adaptor adaptor, Rewriter &rewriter) const override {
@@ -278,7 +324,8 @@ struct LowerDot final : Lowering<DotOp> {
       int64_t unit = toUnits(slotA, origin, isTransposed ? result.getWarpRows() : warpK);
       readerA.emplace(k, position, slotA, adaptor.getA(), origin, unit, isTransposed);
       if (slotA.holdsCodes()) {
-        codes.emplace(k, slotA.getElementType());
+        codes.emplace(k, slotA.getElementType(),
+                      /*keepsOffsets=*/tileB && columns <= kMaxCorrected);
         a = getCodeOperandA(*readerA, *codes, slotA, isTransposed);
       } else {
         a = getOperandA(*readerA, isTransposed);
@@ -295,7 +342,7 @@ struct LowerDot final : Lowering<DotOp> {
       readerB.emplace(k, position, slotB, adaptor.getB(), origin, unit,
                       /*transpose=*/!isTransposed);
       if (slotB.holdsCodes()) {
-        codes.emplace(k, slotB.getElementType());
+        codes.emplace(k, slotB.getElementType(), /*keepsOffsets=*/false);
         b = getCodeOperandB(*readerB, *codes, slotB, isTransposed, columns);
       } else {
         b = getOperandB(*readerB, isTransposed, columns, warpK / 16);
@@ -313,12 +360,26 @@ struct LowerDot final : Lowering<DotOp> {
     }
     Type element = tileA ? tileA.getElementType() : slotA.getOperandElement();
     SmallVector<Value> sums(adaptor.getAcc());
+    auto sumOf = [&](int64_t m, int64_t n) {
+      return MutableArrayRef(sums).slice((m * columns + n) * 4, 4);
+    };
+    bool isValue = op.getTransposeA();
+    if (a.correction && !isValue)
+      for (int64_t n = rangeN.begin; n < rangeN.end; ++n) {
+        Registers offsets = emitKeyCorrection(k, a, b, n, stepsK, adaptor.getB(), element);
+        for (int64_t m = rangeM.begin; m < rangeM.end; ++m)
+          for (auto [sum, offset] : llvm::zip(sumOf(m, n), offsets))
+            sum = matchPattern(sum, m_AnyZeroFloat()) ? offset : k.addF(sum, offset);
+      }
     for (int64_t kk = stepsK.begin; kk < stepsK.end; ++kk)
       for (int64_t m = rangeM.begin; m < rangeM.end; ++m) {
         Registers fragmentA = a.a(m, kk);
         for (int64_t n = rangeN.begin; n < rangeN.end; ++n) {
-          auto sum = MutableArrayRef(sums).slice((m * columns + n) * 4, 4);
-          llvm::copy(k.multiply(fragmentA, b.b(kk, n), sum, element), sum.begin());
+          MutableArrayRef<Value> sum = sumOf(m, n);
+          Registers fragmentB = b.b(kk, n);
+          if (a.correction && isValue)
+            llvm::copy(k.multiply(a.correction(m, kk), fragmentB, sum, element), sum.begin());
+          llvm::copy(k.multiply(fragmentA, fragmentB, sum, element), sum.begin());
         }
       }
     rewriter.replaceOpWithMultiple(op, {sums});

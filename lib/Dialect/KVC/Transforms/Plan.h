@@ -58,9 +58,12 @@ struct Problem {
   /// Terms of 16 bits that a probability is the sum of: two for values of few columns.
   int64_t probabilityTerms = 1;
   /// Of quantised components. Columns that are read of a token as operands, keys and
-  /// values, in units of 16 bits; and instructions of a warp to convert them.
+  /// values, in units of 16 bits; and instructions of a warp to convert them, less those
+  /// that take offsets off, which a product can do instead.
   int64_t operandColumns = 0;
-  double conversions = 0;
+  double conversions = 0, offsets = 0;
+  int64_t offsetValueColumns = 0; ///< Columns of the value that have one.
+  int64_t tokenScales = 0;        ///< Scales and zero points of a token.
   bool meetsCodes = false;    ///< Rows of the query that do are in shared memory.
   bool splitsKeySums = false; ///< Groups along a key are summed apart.
   /// Columns of the value that lie between each other, that share a scale, and groups of
@@ -70,6 +73,8 @@ struct Problem {
   bool isDeterministic = false;
 
   int64_t queryHeads() const { return kvHeads * group; }
+  /// True where converting codes is most of what there is to do besides waiting for memory.
+  bool decodesCodes() const { return phase == Phase::Decode && conversions > 0; }
   /// Keys that at least one of `count` query tokens from `first` on sees.
   KeyRange visibleTo(int64_t first, int64_t count) const;
 };

@@ -16,6 +16,8 @@ using namespace kvc;
 using namespace kvc::plan;
 
 static constexpr int64_t kMaxRows = 128, kMaxQueryTokens = 4096;
+/// Times so close to the least are taken for equal.
+static constexpr double kEqualTimes = 1.02;
 /// Columns of a value beyond which the form `columns` is always considered.
 static constexpr int64_t kWideValue = 256;
 
@@ -159,5 +161,17 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
   };
   llvm::stable_sort(candidates,
                     [&](const Candidate &a, const Candidate &b) { return key(a) < key(b); });
+  // Of those that the model cannot tell from the best, the one with the least to do, then
+  // with the smallest tiles.
+  if (problem.decodesCodes() && !candidates.empty()) {
+    double most = candidates.front().cost.seconds * kEqualTimes;
+    auto end = llvm::find_if(candidates, [&](const Candidate &c) {
+      return !c.cost.misfit.empty() || c.cost.seconds > most;
+    });
+    std::stable_sort(candidates.begin(), end, [](const Candidate &a, const Candidate &b) {
+      return std::make_pair(a.cost.instructions, a.cost.shared) <
+             std::make_pair(b.cost.instructions, b.cost.shared);
+    });
+  }
   return candidates;
 }

@@ -31,6 +31,11 @@ static constexpr double kOverlapLoss = 0.15;
 static constexpr double kCacheSpeed = 2;
 /// Seconds from a request of memory under load to its answer.
 static constexpr double kMemoryLatency = 0.8e-6;
+/// Decode over codes: instructions of a warp for a tile, however large, for its pages,
+/// addresses and barriers; those for each scale that a token has; and those of an item
+/// before and after its tiles. Counted on the emulator.
+static constexpr double kTileInstructions = 85, kScaleInstructions = 20;
+static constexpr double kItemInstructions = 600;
 /// The work list, the attention, the merge of its parts.
 static constexpr int64_t kKernels = 3;
 
@@ -87,9 +92,15 @@ static TileWork getTileWork(const Problem &problem, const Shape &s) {
   double rowStatistics = (s.form == StreamForm::Rows ? 1 : warps) * rows / 8 * 10;
   double copiedBytes = keys * problem.sharedTokenBytes;
 
-  work.instructions =
-      matrixInstructions + operands / 256 + lanes / 32 + rowStatistics +
-      copiedBytes / 512 * 3 + readers * keys * problem.conversions;
+  double conversions = readers * keys * problem.conversions;
+  if (s.keepsOffsets())
+    matrixInstructions += 2 * rows * keys * problem.offsetValueColumns / 4096;
+  else
+    conversions += readers * keys * problem.offsets;
+  work.instructions = matrixInstructions + operands / 256 + lanes / 32 + rowStatistics +
+                      copiedBytes / 512 * 3 + conversions;
+  if (problem.decodesCodes())
+    work.instructions += warps * (kTileInstructions + problem.tokenScales * kScaleInstructions);
   work.exponentials = scores * (1 + 2 * problem.softcaps);
   work.sharedBytes =
       operands * 2 + copiedBytes + (s.form == StreamForm::Columns ? scores * 2 : 0);
@@ -204,6 +215,8 @@ GPUCost plan::getGPUCost(const Problem &problem, GPUStreamAttr stream, int64_t s
   double tiles = static_cast<double>(visits.tiles) * problem.kvHeads * s.rowBlocks;
   cost.operations = tiles * work.operations;
   cost.instructions = tiles * work.instructions;
+  if (problem.decodesCodes())
+    cost.instructions += cost.blocks * s.warps * kItemInstructions;
   setTime(cost, problem, s, tiles, work, target.getMatrixRate(element), target);
   return cost;
 }

@@ -18,6 +18,9 @@ namespace kvc::plan {
 /// shared memory (except as the smaller operand of tokens_m).
 inline constexpr int64_t kMaxQueryRegisters = 32;
 
+/// Most rows for which a product of codes takes their offsets off, not each operand.
+inline constexpr int64_t kMaxOffsetRows = 16;
+
 /// One way to stream the keys, in the numbers that its costs are made of.
 struct Shape {
   Shape(const Problem &problem, GPUStreamAttr stream)
@@ -36,6 +39,8 @@ struct Shape {
   /// Rows whose results a warp holds.
   int64_t warpRows() const { return form == StreamForm::Rows ? rows / warps : rows; }
   int64_t queryRegisters() const { return warpRows() * keyWidth / 64; }
+  /// True if products of integers take their offsets off.
+  bool keepsOffsets() const { return form == StreamForm::TokensM && rows <= kMaxOffsetRows; }
   bool sharesQuery() const {
     return form == StreamForm::Columns ||
            (form != StreamForm::TokensM && queryRegisters() > kMaxQueryRegisters);
