@@ -46,6 +46,15 @@ class Stored:
     def is_quantized(self):
         return self.element in LARGEST
 
+    def row_bytes(self, width):
+        """Returns bytes of a row of codes, with its scales and zero points."""
+        bits = 4 if self.element == "i4" else 8 * kvc.dtypes.to_numpy(self.element).itemsize
+        if self.scheme is None or self.static or self.constant is not None:
+            return width * bits // 8
+        arrays = 2 if self.zero else 1
+        size = kvc.dtypes.to_numpy(self.dtype).itemsize
+        return width * bits // 8 + arrays * len(self.groups(width)) * size
+
     def group(self, width):
         return self.scheme if isinstance(self.scheme, int) else width
 
@@ -146,7 +155,8 @@ def dequantize(stored, codes, scales, zeros):
 def unpack(codes):
     """Returns int8 codes from bytes of two 4-bit integers, the first in the low half."""
     low, high = codes.astype(np.uint8) & 15, codes.astype(np.uint8) >> 4
-    both = np.stack([low, high], axis=-1).reshape(*codes.shape[:-1], -1).astype(np.int8)
+    shape = *codes.shape[:-1], 2 * codes.shape[-1]
+    both = np.stack([low, high], axis=-1).reshape(shape).astype(np.int8)
     return np.where(both > 7, both - 16, both).astype(np.int8)
 
 

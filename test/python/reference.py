@@ -281,6 +281,15 @@ def _refuse(bad, errors, sizes, what, bound):
         )
 
 
+def relative_error(got, want):
+    """Returns the largest error of a row, relative to its norm."""
+    if not got.size:
+        return 0.0
+    norms = np.sqrt((want**2).sum(axis=-1))
+    errors = np.sqrt(((got.astype(np.float64) - want) ** 2).sum(axis=-1))
+    return float((errors / np.maximum(norms, 1e-30)).max())
+
+
 def check_lse(got, want, what="log-sum-exp"):
     """Compares log-sum-exps entry by entry; -inf must be -inf, NaN equals no number."""
     got, want = np.asarray(got).astype(np.float64), np.asarray(want, np.float64)

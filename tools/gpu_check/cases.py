@@ -1,13 +1,16 @@
 """The programs of a pack, and the batches that each is checked with.
 
 The compiler takes them from here when a pack is made, and the checks read them again on
-the other machine: both need test/python/configs.py alone.
+the other machine, with configs.py and quantized.py of test/python.
 """
 
 from dataclasses import dataclass
 from typing import Optional
 
+import kvc.dtypes
+import quantized
 from configs import Config, Foreign, Rope, gqa, merge_text, mla
+from quantized import Stored
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,82 @@ class Case:
     @property
     def text(self):
         return self.config.text
+
+    @property
+    def page(self):
+        return self.config.page
+
+    @property
+    def inputs(self):
+        """Returns queries and new rows of a call: heads, width and dtype of each."""
+        c = self.config
+        queries = [(c.query_heads, c.component(name)[1], c.query_dtype) for name in c.terms]
+        return queries + [component[1:] for component in c.components if c.append]
+
+    @property
+    def results(self):
+        """Returns results of a call: what follows the tokens in the shape, and dtype."""
+        c = self.config
+        lse = [((c.query_heads,), "f32")] if c.lse else []
+        return [((c.query_heads, c.value_width), c.out_dtype), *lse]
+
+    @property
+    def token_bytes(self):
+        """Returns bytes of the keys and values of a token."""
+        return sum(
+            heads * width * kvc.dtypes.to_numpy(dtype).itemsize
+            for _, heads, width, dtype in self.config.components
+        )
+
+    @property
+    def product_columns(self):
+        """Returns columns of the two products, over all query heads."""
+        c = self.config
+        return c.query_heads * (sum(c.component(n)[1] for n in c.terms) + c.value_width)
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A program of an append and an attention over a cache of codes."""
+
+    family: str
+    name: str
+    case: quantized.Case
+    batches: tuple
+    timed: Optional[str] = None
+    split = None
+
+    @property
+    def text(self):
+        return self.case.text
+
+    @property
+    def page(self):
+        return self.case.page
+
+    @property
+    def inputs(self):
+        c = self.case
+        queries = [(c.query_heads, width, c.dtype) for width in c.key_widths]
+        return queries + [(c.heads, width, c.dtype) for _, _, width in c.components]
+
+    @property
+    def results(self):
+        c = self.case
+        width = c.widths[0] if c.latent else c.widths[1]
+        return [((c.query_heads, width), c.dtype), ((c.query_heads,), "f32"), ((), "i32")]
+
+    @property
+    def token_bytes(self):
+        """Returns bytes of the codes, scales and zero points of a token."""
+        return self.case.heads * sum(
+            stored.row_bytes(width) for _, stored, width in self.case.components
+        )
+
+    @property
+    def product_columns(self):
+        c = self.case
+        return c.query_heads * (sum(c.key_widths) + (c.widths[0] if c.latent else c.widths[1]))
 
 
 @dataclass(frozen=True)
@@ -180,6 +259,40 @@ def _others():
     )  # fmt: skip
 
 
+def _codes():
+    token = {"scheme": "token"}
+
+    def case(name, k, v, timed=None, **others):
+        config = quantized.Case(k, v, **{"width": 128, "page": 64, **others})
+        batches = (
+            Batch((1, 0, 63, 64, 65), (1, 0, 1, 1, 1)),
+            Batch((129, 300, 15), (1, 1, 1)),
+            Batch((70, 16, 1), (70, 5, 1)),
+            Batch((1023, 2500), (1, 1), is_long=True),
+            Batch((513, 200, 1), (257, 200, 1), is_long=True),
+        )
+        return Quantized("codes", name, config, batches, timed)
+
+    llama = {"heads": 8, "group": 4}
+    f8, i8, i4 = (Stored(element, **token) for element in ("f8E4M3FN", "i8", "i4"))
+    fine = {"dtype": "f16", "scheme": 32}
+    return (
+        case("codes-f8", f8, f8, "codes", **llama),
+        case("codes-i8", i8, i8, "codes", **llama),
+        case("codes-i4", i4, i4, "codes", **llama),
+        case("codes-i8-i4-group-7", i8, i4, group=7, page=16, dtype="f16"),
+        case("codes-i4-zero", Stored("i4", zero=True, **fine), Stored("i4", zero=True, **fine)),
+        case("codes-f8-static", Stored("f8E5M2", "tensor", static=True),
+             Stored("f8E4M3FN", "head", static=True), group=16, heads=1),
+        case("codes-f8-plain", Stored("f8E4M3FN"), Stored("f8E5M2"), page=1, width=64),
+        case("codes-i8-bf16", Stored("i8", 64), Stored("bf16"), group=12, softcap=20.0),
+        case("codes-mla-f8", Stored("f8E4M3FN", 128), Stored("bf16"), "codes", heads=1, group=16,
+             width=512, latent=True),
+        case("codes-mla-i4", Stored("i4", "token"), Stored("i8", "token"), heads=1, group=16,
+             width=256, latent=True, page=16),
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Layer:
     """A whole layer of test/Corpus, whose caches the compiler pages."""
@@ -196,11 +309,11 @@ _LAYERS = tuple(
                  "deepseek-v3")
 )  # fmt: skip
 
-CASES = (*_decodes(), *_prefills(), *_latents(), *_others(), *_LAYERS)
+CASES = (*_decodes(), *_prefills(), *_latents(), *_others(), *_codes(), *_LAYERS)
 
 #: What the project's own test packs: each family, in its smallest shape.
 SMALL = (
     "llama-3-8b-append", "group-3-f16-all", "page-1", "prefill-gpt-oss", "prefill-width-80",
     "mla-16-append-rope", "rope-append-f16", "deterministic", "foreign-hnd-fused", "merge-3-bf16",
-    "layer-deepseek-v3",
+    "layer-deepseek-v3", "codes-i8-i4-group-7", "codes-f8-plain",
 )  # fmt: skip

@@ -11,7 +11,8 @@ import kvc
 import kvc.dtypes
 import problems
 import reference
-from gpu_check.cases import CASES, Layer, Merge
+from gpu_check.cases import CASES, Layer, Merge, Quantized
+from gpu_check.codes import CodesBatch
 from gpu_check.layers import LayerBatch
 from kvc._kvc import Compiled
 
@@ -84,15 +85,6 @@ def check_unowned(problem, memory):
         assert np.isnan(free).all(), f"memory of '{name}' that nobody owns was written"
 
 
-def relative_error(got, want):
-    """Returns the largest relative error of a row."""
-    if not got.size:
-        return 0.0
-    norms = np.sqrt((want**2).sum(axis=-1))
-    errors = np.sqrt(((got.astype(np.float64) - want) ** 2).sum(axis=-1))
-    return float((errors / np.maximum(norms, 1e-30)).max())
-
-
 class AttentionBatch:
     """A batch of an attention."""
 
@@ -146,7 +138,7 @@ class AttentionBatch:
         reference.check_rows(out[chosen], want, problem.config.out_dtype)
         if lse is not None:
             reference.check_lse(lse[chosen], want_lse)
-        return relative_error(out[chosen], want)
+        return reference.relative_error(out[chosen], want)
 
 
 class MergeBatch:
@@ -177,7 +169,7 @@ class MergeBatch:
         want, want_lse = reference.merge(list(self.outputs), list(self.lses), self.sinks)
         reference.check_rows(results[0], want, self.case.dtype)
         reference.check_lse(results[1], want_lse)
-        return relative_error(results[0], want)
+        return reference.relative_error(results[0], want)
 
 
 def batches_of(case, entry, folder, is_long):
@@ -186,7 +178,8 @@ def batches_of(case, entry, folder, is_long):
         return [] if is_long else [lambda: LayerBatch(folder / entry["data"])]
     if isinstance(case, Merge):
         return [] if is_long else [lambda n=n: MergeBatch(case, n) for n in case.tokens]
-    return [lambda b=b: AttentionBatch(case, b) for b in case.batches if b.is_long == is_long]
+    kind = CodesBatch if isinstance(case, Quantized) else AttentionBatch
+    return [lambda b=b: kind(case, b) for b in case.batches if b.is_long == is_long]
 
 
 # --- All of them -----------------------------------------------------------------

@@ -13,7 +13,7 @@ from gpu_check.driver import opcodes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: Modules of the tests that the checks use.
-TESTS = ("configs", "memories", "problems", "reference")
+TESTS = ("configs", "memories", "problems", "quantized", "reference")
 #: Bytes that a pack may have.
 LIMIT = 64 << 20
 
@@ -162,7 +162,8 @@ def main():
     if folder.exists() and any(folder.iterdir()):
         sys.exit(f"gpu-check: {folder} is not empty")
     folder.mkdir(parents=True, exist_ok=True)
-    sys.path[:0] = [str(ROOT / "test" / "python"), str(ROOT / "test" / "Corpus")]
+    folders = (build / "python", ROOT / "test" / "python", ROOT / "test" / "Corpus")
+    sys.path[:0] = map(str, folders)
     from gpu_check.cases import CASES, SMALL
 
     cases = [case for case in CASES if not arguments.small or case.name in SMALL]

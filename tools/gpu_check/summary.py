@@ -97,7 +97,7 @@ def _describe_kernels(stage):
 
 
 #: What is worth knowing of the rows of each table.
-_RATES = {"decode": ("GB/s", "of copy"), "prefill": ("TFLOP/s",),
+_RATES = {"decode": ("GB/s", "of copy"), "codes": ("GB/s", "of copy"), "prefill": ("TFLOP/s",),
           "MLA": ("GB/s", "of copy", "TFLOP/s")}  # fmt: skip
 
 

@@ -19,8 +19,8 @@ from kvc._kvc import Compiled
 _MOST_BYTES = 9 << 30
 _REPETITIONS = 15
 
-#: Sequences and tokens of each, by table; of decode and MLA one token is new, of prefill
-#: all are. The second list is for programs but the first of a table, and for --quick.
+#: Sequences and tokens of each, by table; of prefill all tokens are new, elsewhere one is.
+#: The second list is for programs but the first of a table, and for --quick.
 SIZES = {
     "decode": (
         [(1, 1024), (1, 8192), (1, 32768), (1, 131072), (4, 8192), (4, 131072), (8, 1024),
@@ -31,6 +31,10 @@ SIZES = {
     "prefill": (
         [(1, 512), (1, 2048), (1, 8192), (1, 32768), (8, 2048), (16, 512)],
         [(1, 2048), (1, 8192), (4, 2048)],
+    ),
+    "codes": (
+        [(1, 8192), (1, 32768), (4, 131072), (8, 32768), (16, 8192), (64, 8192), (64, 32768)],
+        [(1, 32768), (8, 32768), (64, 8192)],
     ),
     "MLA": (
         [(1, 1024), (1, 8192), (1, 32768), (1, 131072), (16, 8192), (64, 1024), (64, 8192),
@@ -61,21 +65,18 @@ class Size:
     @property
     def num_bytes(self):
         """Bytes of keys and values."""
-        tokens = self.batch * self.length
-        return sum(
-            tokens * heads * width * kvc.dtypes.to_numpy(dtype).itemsize
-            for _, heads, width, dtype in self.case.config.components
-        )
+        return self.batch * self.length * self.case.token_bytes
 
     @property
     def operations(self):
         """Multiplications and additions of the two products, over keys that are seen."""
-        config = self.case.config
-        ends = np.arange(self.length - self.query_len, self.length, dtype=np.float64) + 1
-        keys = ends if config.causal else np.full_like(ends, self.length)
-        keys = np.minimum(keys, config.window) if config.window else keys
-        widths = sum(config.component(name)[1] for name in config.terms) + config.value_width
-        return 2.0 * self.batch * keys.sum() * config.query_heads * widths
+        config = getattr(self.case, "config", None)  # over codes: causal, without a window
+        keys = np.arange(self.length - self.query_len, self.length, dtype=np.float64) + 1
+        if config and not config.causal:
+            keys = np.full_like(keys, self.length)
+        if config and config.window:
+            keys = np.minimum(keys, config.window)
+        return 2.0 * self.batch * keys.sum() * self.case.product_columns
 
 
 class Clock:
@@ -159,8 +160,8 @@ class Timed:
 
     def measure(self, clock, size):
         """Returns milliseconds of calls, over pages in random order."""
-        config, tokens = size.case.config, size.batch * size.query_len
-        pages = size.batch * -(-size.length // config.page)
+        config, tokens = getattr(size.case, "config", None), size.batch * size.query_len
+        pages = size.batch * -(-size.length // size.case.page)
         pool = kvc.Pool(self.function.cache_type, pages, page_order_seed=1, device=self.device)
         view = pool.view()
         self._fill(view)
@@ -173,15 +174,14 @@ class Timed:
             result._memory.upload(0, _random_block(dtype, tokens * heads * width))
             return result
 
-        queries = [array(config.query_heads, config.component(name)[1], config.query_dtype)
-                   for name in config.terms]  # fmt: skip
-        new = [array(*component[1:]) for component in config.components] if config.append else []
-        sinks = [self.device.put(np.zeros(config.query_heads, np.float32))] if config.sinks else []
-        results = [array(config.query_heads, config.value_width, config.out_dtype)]
-        if config.lse:
-            shape = tokens, config.query_heads
-            results.append(kvc.DeviceArray(self.device, shape, np.dtype(np.float32)))
-        arguments = [a._tensor for a in (*queries, *new)] + [view._view, batch._batch]
+        inputs = [array(*rows) for rows in size.case.inputs]
+        has_sinks = config and config.sinks
+        sinks = [self.device.put(np.zeros(config.query_heads, np.float32))] if has_sinks else []
+        results = [
+            kvc.DeviceArray(self.device, (tokens, *shape), kvc.dtypes.to_numpy(dtype))
+            for shape, dtype in size.case.results
+        ]
+        arguments = [a._tensor for a in inputs] + [view._view, batch._batch]
         arguments += [a._tensor for a in (*sinks, *results)]
         self.program.prepare(
             0, self.stream._stream, max_sequences=size.batch, max_tokens=tokens,
@@ -208,8 +208,11 @@ class Timed:
 
 @lru_cache(maxsize=None)
 def _block(dtype):
-    values = np.random.default_rng(0).standard_normal(4 << 20, np.float32)
-    return values.astype(kvc.dtypes.to_numpy(dtype))
+    rng, element = np.random.default_rng(0), kvc.dtypes.to_numpy(dtype)
+    if element.itemsize == 1:
+        # Scales, which lie among codes, are small positive numbers of these bytes too.
+        return rng.integers(0x34, 0x3C, 8 << 20, np.uint8).view(element)
+    return rng.standard_normal(4 << 20, np.float32).astype(element)
 
 
 def _random_block(dtype, count=None):
