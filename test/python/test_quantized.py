@@ -90,10 +90,8 @@ def check_stored(data, sequences):
                 assert sequence.read(name + ".zero").tobytes() == zeros.tobytes(), name
 
 
-@pytest.mark.parametrize(
-    "row", ROWS, ids=[f"{case_of(r)}-{r['phase']}-{r['target']}" for r in ROWS]
-)
-def test_pairwise(row, stream_of):
+def check_row(row, stream_of):
+    """Appends and attends, and compares with NumPy what is stored and what comes out."""
     case = case_of(row)
     kv_lens, query_lens = LENGTHS[row["phase"]]
     data = Data(case, kv_lens)
@@ -104,6 +102,31 @@ def test_pairwise(row, stream_of):
     reference.check_rows(results[0], want, case.dtype)
     reference.check_lse(results[1], lse)
     assert (results[2] == 0).all()
+
+
+def name_of(row):
+    return f"{case_of(row)}-{row['phase']}-{row['target']}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=map(name_of, ROWS))
+def test_pairwise(row, stream_of):
+    check_row(row, stream_of)
+
+
+def random_row(seed):
+    """Returns a valid row of the product of all axes, of which there are millions."""
+    rng = np.random.default_rng(seed)
+    while True:
+        row = {name: values[rng.integers(len(values))] for name, values in AXES.items()}
+        if is_valid(row):
+            return row
+
+
+@pytest.mark.parametrize("seed", range(2000 if FULL else 20))
+def test_random_row(seed, stream_of):
+    row = random_row(seed)
+    print(name_of(row))
+    check_row(row, stream_of)
 
 
 def test_pairwise_set_is_complete_and_small():

@@ -74,6 +74,8 @@ float kvcrun::fromF16(uint16_t bits) {
 double kvcrun::loadElement(const void *data, kvc_dtype_t dtype, int64_t index) {
   if (dtype == KVC_DTYPE_F32)
     return static_cast<const float *>(data)[index];
+  if (dtype == KVC_DTYPE_I32)
+    return static_cast<const int32_t *>(data)[index];
   uint16_t bits = static_cast<const uint16_t *>(data)[index];
   return dtype == KVC_DTYPE_BF16 ? toFloat(uint32_t(bits) << 16) : fromF16(bits);
 }

@@ -37,7 +37,7 @@ uint16_t toBF16(float value);
 uint16_t toF16(float value);
 float fromF16(uint16_t bits);
 
-/// Element `index` of an array of f32, f16 or bf16.
+/// Element `index` of an array of f32, f16, bf16 or i32.
 double loadElement(const void *data, kvc_dtype_t dtype, int64_t index);
 
 inline void storeElement(void *data, kvc_dtype_t dtype, int64_t index, float value) {

@@ -25,10 +25,10 @@ struct ReleaseBatch {
 };
 using BatchHandle = std::unique_ptr<kvc_batch_object_t, ReleaseBatch>;
 
-/// A tensor that has a row for each new token: all but vectors, which are sinks and
-/// frequencies.
+/// A tensor that has a row for each new token: all but vectors that are arguments, sinks
+/// and frequencies.
 inline bool isTokenIndexed(const kvc_arg_desc_t &arg) {
-  return arg.kind == KVC_ARG_TENSOR && arg.rank >= 2;
+  return arg.kind == KVC_ARG_TENSOR && (arg.rank >= 2 || arg.is_result);
 }
 
 /// The new tokens that the type of a token-indexed argument or result asks for; nothing

@@ -19,10 +19,12 @@ using kvctools::printNumPyShape;
 
 /// NumPy's names of an element type; the first is the one to write.
 static ArrayRef<StringRef> getDescrs(kvc_dtype_t dtype) {
-  static constexpr StringRef kF32[] = {"<f4"}, kF16[] = {"<f2"};
+  static constexpr StringRef kF32[] = {"<f4"}, kF16[] = {"<f2"}, kI32[] = {"<i4"};
   static constexpr StringRef kBF16[] = {"<u2", "|V2", "<V2"};
   if (dtype == KVC_DTYPE_F32)
     return kF32;
+  if (dtype == KVC_DTYPE_I32)
+    return kI32;
   return dtype == KVC_DTYPE_F16 ? ArrayRef(kF16) : ArrayRef(kBF16);
 }
 

@@ -111,6 +111,15 @@ static FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
                      name + "'");
 }
 
+static ResultKind getKind(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (result && isa<kvc::AppendOp>(result.getOwner()))
+    return ResultKind::Counts;
+  bool isLSE = result && result.getResultNumber() == 1 &&
+               isa<kvc::AttentionOp, kvc::MergeOp>(result.getOwner());
+  return isLSE ? ResultKind::LSE : ResultKind::Rows;
+}
+
 /// Refuses arguments and results that this tool cannot make.
 static LogicalResult checkTypes(func::FuncOp function) {
   auto refuse = [&](StringRef what, unsigned index, Type type) {
@@ -120,7 +129,7 @@ static LogicalResult checkTypes(func::FuncOp function) {
                                         ? "; expected tensors of f32, f16 or bf16 of rank 1 to "
                                           "3, caches and batches"
                                         : "; expected tensors of f32, f16 or bf16 of rank 2 or "
-                                          "3");
+                                          "3, and what kvc.append counts");
   };
   auto isTensor = [](Type type, int64_t leastRank) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -131,9 +140,10 @@ static LogicalResult checkTypes(func::FuncOp function) {
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     if (!isTensor(type, /*leastRank=*/1) && !isa<kvc::CacheType, kvc::BatchType>(type))
       return refuse("argument", index, type);
-  for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
-    if (!isTensor(type, /*leastRank=*/2))
-      return refuse("result", index, type);
+  auto *end = function.front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (!isTensor(value.getType(), /*leastRank=*/2) && getKind(value) != ResultKind::Counts)
+      return refuse("result", index, value.getType());
   return success();
 }
 
@@ -233,11 +243,8 @@ std::optional<FunctionFacts> Compiler::examine(const Source &source, StringRef n
         .Case([&](kvc::AttentionOp attention) { return addAttention(attention, facts); })
         .Case([&](kvc::AppendOp append) { return addAppend(append, facts); })
         .Case([&](func::ReturnOp op) {
-          for (Value value : op.getOperands()) {
-            auto result = dyn_cast<OpResult>(value);
-            facts.isLSE.push_back(result && result.getResultNumber() == 1 &&
-                                  isa<kvc::AttentionOp, kvc::MergeOp>(result.getOwner()));
-          }
+          for (Value value : op.getOperands())
+            facts.results.push_back(getKind(value));
           return success();
         })
         .Default(success());

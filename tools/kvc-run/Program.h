@@ -50,11 +50,18 @@ struct AppendFacts {
   bool isArgument; ///< The rows are an argument, so what is stored is known to the bit.
 };
 
+/// What a result holds.
+enum class ResultKind {
+  Rows,
+  LSE,    ///< A log-sum-exp.
+  Counts, ///< Of each new token, what an append counted.
+};
+
 struct FunctionFacts {
   std::string name;
   std::vector<AttentionFacts> attentions;
   std::vector<AppendFacts> appends;
-  std::vector<bool> isLSE; ///< Of each result: a log-sum-exp.
+  std::vector<ResultKind> results;
 
   bool appendsTo(unsigned cache, unsigned array) const;
 };
