@@ -117,7 +117,7 @@ static LogicalResult checkAttention(AttentionOp op) {
     InFlightDiagnostic diag = op.emitOpError("expected a #kvc.gpu_schedule");
     if (op.getScheduleAttr())
       return diag << ", got " << op.getScheduleAttr();
-    return diag << "; run kvc-plan before";
+    return diag << "; run kvc-plan before, which says in a remark if none fits";
   }
   for (GPUStreamAttr stream : {schedule.getDecode(), schedule.getPrefill()}) {
     KernelShape shape(op, stream);

@@ -136,6 +136,21 @@ void PlanPass::reportGiven(AttentionOp op, GPUScheduleAttr schedule, Type elemen
   }
 }
 
+/// Says what keeps the best candidate of each form from running, if all are kept.
+static std::string describeMisfit(StringRef phase, ArrayRef<Candidate> candidates) {
+  std::string text = ("no candidate for " + phase + " fits").str();
+  SmallVector<StreamForm> seen;
+  for (const Candidate &candidate : candidates) {
+    StreamForm form = candidate.stream.getForm();
+    if (llvm::is_contained(seen, form))
+      continue;
+    text += (seen.empty() ? ": " : "; ") + stringifyStreamForm(form).str() + " " +
+            candidate.cost.misfit;
+    seen.push_back(form);
+  }
+  return text;
+}
+
 void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
   auto keepUnplanned = [&](const std::string &why) {
     remark::missed(op.getLoc(), remark::RemarkOpts::name("Plan").category(DEBUG_TYPE))
@@ -163,8 +178,7 @@ void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
     if (os)
       printGPUReport(*os, op, problem, processor, candidates, /*given=*/false);
     if (candidates.empty() || !candidates.front().cost.misfit.empty())
-      return keepUnplanned(
-          (isDecode ? "no candidate for decode fits" : "no candidate for prefill fits"));
+      return keepUnplanned(describeMisfit(isDecode ? "decode" : "prefill", candidates));
     streams[!isDecode] = candidates.front().stream;
   }
   int64_t tiles = std::lcm(streams[0].getKeys(), streams[1].getKeys());
