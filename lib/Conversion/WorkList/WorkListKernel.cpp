@@ -19,6 +19,8 @@ using namespace mlir;
 using namespace kvc;
 
 static constexpr int64_t kThreads = 256;
+/// Left to itself, ptxas takes 64 and spills.
+static constexpr int32_t kMaxRegisters = 128;
 static constexpr int64_t kWarpSize = 32;
 static constexpr int64_t kWarps = kThreads / kWarpSize;
 
@@ -274,6 +276,7 @@ LLVM::LLVMFuncOp kvc::emitWorkListKernel(OpBuilder &b, AttentionOp op, StringRef
   if (!attention.deterministic)
     description.parameters.push_back(KernelValue::ListTarget);
   LLVM::LLVMFuncOp kernel = createKernel(b, op, name, description, kGlobalSpace);
+  kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), b.getI32IntegerAttr(kMaxRegisters));
 
   WorkListConfig config{attention.queryTokens, attention.split, op.getModifiers()};
   ValueRange params = kernel.getBody().front().getArguments();

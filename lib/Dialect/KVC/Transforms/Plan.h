@@ -65,7 +65,7 @@ struct Problem {
   int64_t offsetValueColumns = 0; ///< Columns of the value that have one.
   int64_t tokenScales = 0;        ///< Scales and zero points of a token.
   bool meetsCodes = false;    ///< Rows of the query that do are in shared memory.
-  bool splitsKeySums = false; ///< Groups along a key are summed apart.
+  int64_t keyGroups = 1;      ///< Groups along a key, which are summed apart.
   /// Columns of the value that lie between each other, that share a scale, and groups of
   /// those that a token has scales for.
   int64_t interleave = 1, valueGroup = 0, valueGroups = 1;

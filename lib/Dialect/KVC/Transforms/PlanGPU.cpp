@@ -18,6 +18,8 @@ using namespace kvc::plan;
 static constexpr int64_t kMaxRows = 128, kMaxQueryTokens = 4096;
 /// Times so close to the least are taken for equal.
 static constexpr double kEqualTimes = 1.02;
+/// An estimate of registers up to which fewer instructions are worth more.
+static constexpr int64_t kFewRegisters = 200;
 /// Columns of a value beyond which the form `columns` is always considered.
 static constexpr int64_t kWideValue = 256;
 
@@ -168,10 +170,13 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
     auto end = llvm::find_if(candidates, [&](const Candidate &c) {
       return !c.cost.misfit.empty() || c.cost.seconds > most;
     });
-    std::stable_sort(candidates.begin(), end, [](const Candidate &a, const Candidate &b) {
-      return std::make_pair(a.cost.instructions, a.cost.shared) <
-             std::make_pair(b.cost.instructions, b.cost.shared);
-    });
+    auto order = [](const Candidate &candidate) {
+      const GPUCost &cost = candidate.cost;
+      return std::make_tuple(cost.registers > kFewRegisters, cost.instructions, cost.shared);
+    };
+    std::stable_sort(
+        candidates.begin(), end,
+        [&](const Candidate &a, const Candidate &b) { return order(a) < order(b); });
   }
   return candidates;
 }

@@ -21,8 +21,8 @@ static constexpr int64_t kRegisterUnit = 256, kReservedShared = 1024;
 /// with these no kernel of an estimate up to 255 was seen to spill.
 static constexpr int64_t kOtherRegisters = 64, kRowRegisters = 4;
 
-/// The same for codes on their way to operands.
-static constexpr int64_t kCodeRegisters = 24;
+/// The same for codes on their way to operands, and for each group along a key.
+static constexpr int64_t kCodeRegisters = 24, kKeyGroupRegisters = 5;
 
 /// Rows whose statistics a thread has.
 static int64_t getThreadRows(const Shape &s) {
@@ -37,8 +37,11 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
   int64_t codes = 0;
   if (problem.conversions > 0) {
     // Sums of a group beside those of all, and probabilities beside weights.
-    codes = kCodeRegisters + (problem.splitsKeySums ? scores : 0) +
-            (problem.valueGroups > 1 ? scores : 0) + 2 * getThreadRows(s);
+    codes = kCodeRegisters + (problem.valueGroups > 1 ? scores : 0) + 2 * getThreadRows(s);
+    if (problem.keyGroups > 1)
+      codes += scores + problem.keyGroups * kKeyGroupRegisters;
+    if (s.keepsOffsets() && problem.offsets > 0)
+      codes += problem.keyGroups * getThreadRows(s);
     if (problem.hasValueZeros)
       codes += problem.valueGroups * getThreadRows(s);
   }

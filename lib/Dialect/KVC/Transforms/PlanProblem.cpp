@@ -113,7 +113,8 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
     addConversions(component, padded);
     bool meetsCodes = isQuantized(element);
     problem.meetsCodes |= meetsCodes;
-    problem.splitsKeySums |= meetsCodes && getNumScales(component) > 1;
+    if (meetsCodes)
+      problem.keyGroups = std::max(problem.keyGroups, getNumScales(component));
     problem.queryBytes += getRowBytes(getElement(query), component.getWidth());
     problem.sharedQueryBytes += getSharedRowBytes(
         getElement(query), meetsCodes ? padded : component.getWidth());
