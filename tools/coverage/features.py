@@ -90,12 +90,13 @@ class Quantized:
     k: Stored
     v: Union[Stored, None] = None  # as k; of a latent cache, plain rows beside it
     latent: bool = False
+    width: int = 128
 
     def case(self, dtype):
         v = Stored(dtype) if self.latent else self.v or self.k
         if self.latent:
             return Case(self.k, v, dtype, 1, 16, 512, latent=True)
-        return Case(self.k, v, dtype, 2, 4, 128)
+        return Case(self.k, v, dtype, 2, 4, self.width)
 
     def text(self, dtype):
         return self.case(dtype).text
@@ -124,7 +125,10 @@ def quantized():
             yield Quantized("keys and values", str(kind), kind)
     i8, i4 = Stored("i8", "token"), Stored("i4", 32, "f16", zero=True)
     yield Quantized("keys, values", f"{i8}, {i4}", i8, i4)
-    for kind in (Stored("f8E4M3FN", 128), Stored("i8", "token")):
+    for kind in (Stored("i8", 32), Stored("i4", 32, "f16", zero=True)):
+        yield Quantized("keys and values of width 256", str(kind), kind, width=256)
+    for kind in (Stored("f8E4M3FN", 128), Stored("i8", "token"), Stored("i8", 32),
+                 Stored("i4", "token", zero=True)):  # fmt: skip
         yield Quantized("latent 512, rotary 64 as the queries", str(kind), kind, latent=True)
 
 
