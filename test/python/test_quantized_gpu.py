@@ -293,6 +293,12 @@ LATENT = [
          rotary=Part(64, "bf16")),
     Case(Part(512, I8, "f32"), None, heads=1, group=16, rotary=Part(64, "bf16")),
     Case(Part(256, I4, "f32"), None, heads=1, group=16, rotary=Part(64, I8, "f32")),
+    # A warp has columns of two groups, and only keys of its own to sum zero points of.
+    Case(Part(512, I8, "f32, group = 32"), None, heads=1, group=5, rotary=Part(64, "bf16")),
+    Case(Part(512, I4, "f16, group = 64, zero_point"), None, heads=1, group=40,
+         rotary=Part(64, "bf16")),
+    Case(Part(512, I4, "f32, group = 32, static, zero_point"), None, heads=1, group=16,
+         rotary=Part(64, "bf16")),
 ]  # fmt: skip
 
 

@@ -128,7 +128,7 @@ def quantized():
     for kind in (Stored("i8", 32), Stored("i4", 32, "f16", zero=True)):
         yield Quantized("keys and values of width 256", str(kind), kind, width=256)
     for kind in (Stored("f8E4M3FN", 128), Stored("i8", "token"), Stored("i8", 32),
-                 Stored("i4", "token", zero=True)):  # fmt: skip
+                 Stored("i4", "token", zero=True), Stored("i4", 32, zero=True)):  # fmt: skip
         yield Quantized("latent 512, rotary 64 as the queries", str(kind), kind, latent=True)
 
 

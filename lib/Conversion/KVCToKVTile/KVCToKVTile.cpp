@@ -95,15 +95,13 @@ static LogicalResult checkValueScales(AttentionOp op, const KernelShape &shape) 
   if (shape.stream.getForm() != StreamForm::Columns)
     return success();
   ComponentAttr value = op.getValueComponent();
-  if (value.getScale() && value.getScale().getZeroPoint())
-    return op.emitOpError("has no GPU kernel of form columns for the zero points of component '")
-           << value.getName().getValue() << "'; supported: symmetric scales";
   int64_t columns = shape.paddedValueWidth() / shape.stream.getWarps();
-  if (shape.valueGroups() == 1 || getScaleGroup(value) % columns == 0)
+  int64_t group = getScaleGroup(value);
+  if (shape.valueGroups() == 1 || group % columns == 0 || columns % group == 0)
     return success();
   return op.emitOpError("has no GPU kernel of form columns in which a warp has ")
-         << columns << " columns and scales are of groups of " << getScaleGroup(value)
-         << "; supported: groups of whole warps";
+         << columns << " columns and scales are of groups of " << group
+         << "; supported: groups of whole warps, and warps of whole groups";
 }
 
 static LogicalResult checkAttention(AttentionOp op) {

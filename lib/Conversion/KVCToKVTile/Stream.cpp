@@ -270,20 +270,24 @@ Value StreamSkeleton::emitSums(ValueRange slots, ArrayRef<Value> weights, Value 
         StoreTileOp::create(b, loc, weights[group], slot, remainder(term));
       }
     BarrierOp::create(b, loc);
-    // Those of the warp's columns, which are all of one group.
-    Value group;
-    if (groups > 1) {
-      int64_t columns = shape.paddedValueWidth() / shape.stream.getWarps();
-      int64_t warpsPerGroup = getScaleGroup(op.getValueComponent()) / columns;
-      Value thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
-      group = arith::DivUIOp::create(b, loc, thread, constant(kWarpSize * warpsPerGroup));
-      group = arith::MinUIOp::create(b, loc, group, constant(groups - 1));
-      group = arith::MulIOp::create(b, loc, group, constant(type.getBytes()));
-    }
-    for (int64_t term = 0; term < terms; ++term) {
-      int64_t offset = shape.probabilityOffset() + term * groups * type.getBytes();
-      Value slot = SlotOp::create(b, loc, type, group, b.getI64IntegerAttr(offset));
-      sums = dot(slot, value, sums, false, false);
+    // The warp's columns are of one group, or each `size` of them are.
+    int64_t columns = shape.paddedValueWidth() / shape.stream.getWarps();
+    int64_t size = groups > 1 ? getScaleGroup(op.getValueComponent()) : columns;
+    for (int64_t first = 0; first < columns; first += std::min(size, columns)) {
+      Value group;
+      if (groups > 1) {
+        KernelBuilder k(b, loc);
+        Value column = k.add(k.mul(k.div(k.threadId(), kWarpSize), columns), first);
+        group = k.mul(k.min(k.div(column, size), k.i32(groups - 1)), type.getBytes());
+      }
+      SmallVector<int64_t> range;
+      if (size < columns)
+        range = {first, first + size};
+      for (int64_t term = 0; term < terms; ++term) {
+        int64_t offset = shape.probabilityOffset() + term * groups * type.getBytes();
+        Value slot = SlotOp::create(b, loc, type, group, b.getI64IntegerAttr(offset));
+        sums = dot(slot, value, sums, false, false, range);
+      }
     }
     return sums;
   }
@@ -362,9 +366,11 @@ Value StreamSkeleton::emitScaledSums(ValueRange results) {
       values.resize(llvm::divideCeil(shape.paddedValueWidth(), columns), values.back());
     return values;
   };
-  return ScaleColumnsOp::create(b, loc, sums.getType(), sums, pad(valueScales.factors),
-                                pad(added), pad(valueScales.zeros), columns,
-                                shape.interleave(), shape.isTransposed());
+  return ScaleColumnsOp::create(
+      b, loc, sums.getType(), sums, pad(valueScales.factors), pad(added),
+      pad(valueScales.zeros), columns, shape.interleave(), shape.isTransposed(),
+      exchanges() && !added.empty() ? b.getI64IntegerAttr(shape.exchangeOffset())
+                                    : IntegerAttr());
 }
 
 SmallVector<int64_t> StreamSkeleton::columnsOf(ComponentAttr component, int64_t slot,

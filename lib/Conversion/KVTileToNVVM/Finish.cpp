@@ -242,26 +242,8 @@ SmallVector<Value> Finish::reduceSums() {
       total = k.addF(total, k.shuffleXor(total, lane));
     totals.push_back(total);
   }
-  if (form != StreamForm::Columns)
-    return totals;
-  // Each warp has summed its own keys.
-  Value base = k.add(k.sharedBase(), op.getExchange());
-  auto rowOf = [](int64_t line) { return line / 2 * 16 + line % 2 * 8; };
-  Value own = k.toShared(
-      k.add(base, k.mul(k.add(k.mul(position.warp, rows()), position.group), 4)));
-  k.barrier();
-  k.guarded(k.compare(Predicate::eq, position.quarter, k.i32(0)), [&] {
-    for (auto [line, total] : llvm::enumerate(totals))
-      k.store(total, k.at(own, rowOf(line) * 4), 4);
-  });
-  k.barrier();
-  Value all = k.toShared(k.add(base, k.mul(position.group, 4)));
-  for (auto [line, total] : llvm::enumerate(totals)) {
-    total = k.f32(0.0);
-    for (int64_t warp = 0; warp < warps; ++warp)
-      total = k.addF(total, k.load(k.f32Type(),
-                                   k.at(all, (warp * rows() + rowOf(line)) * 4), 4));
-  }
+  if (form == StreamForm::Columns) // each warp has summed its own keys
+    emitSumOfWarps(k, position, op.getExchange(), rows(), warps, totals);
   return totals;
 }
 

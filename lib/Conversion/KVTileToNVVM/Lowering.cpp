@@ -76,4 +76,24 @@ Value emitChunkPointer(KernelBuilder &k, SlotType type, const SlotValues &slot, 
   return k.at(k.toShared(address), slot.offset);
 }
 
+void emitSumOfWarps(KernelBuilder &k, const ThreadPosition &position, int64_t exchange,
+                    int64_t rows, int64_t warps, MutableArrayRef<Value> sums) {
+  Value base = k.add(k.sharedBase(), exchange);
+  auto rowOf = [](int64_t line) { return line / 2 * 16 + line % 2 * 8; };
+  Value own =
+      k.toShared(k.add(base, k.mul(k.add(k.mul(position.warp, rows), position.group), 4)));
+  k.barrier();
+  k.guarded(k.compare(KernelBuilder::Predicate::eq, position.quarter, k.i32(0)), [&] {
+    for (auto [line, sum] : llvm::enumerate(sums))
+      k.store(sum, k.at(own, rowOf(line) * 4), 4);
+  });
+  k.barrier();
+  Value all = k.toShared(k.add(base, k.mul(position.group, 4)));
+  for (auto [line, sum] : llvm::enumerate(sums)) {
+    sum = k.f32(0.0);
+    for (int64_t warp = 0; warp < warps; ++warp)
+      sum = k.addF(sum, k.load(k.f32Type(), k.at(all, (warp * rows + rowOf(line)) * 4), 4));
+  }
+}
+
 } // namespace kvc::kvtile

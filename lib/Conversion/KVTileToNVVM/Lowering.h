@@ -114,6 +114,12 @@ struct AccumulatorIndex {
   }
 };
 
+/// Replaces sums of each warp, of the rows that a thread has of a tile of `mma_c` with
+/// `rows` rows, by their sum over the warps: the same in all lanes of a row. `exchange`:
+/// offset in shared memory of an f32 for each row and warp.
+void emitSumOfWarps(KernelBuilder &k, const ThreadPosition &position, int64_t exchange,
+                    int64_t rows, int64_t warps, mlir::MutableArrayRef<mlir::Value> sums);
+
 void populateCopyPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateRowPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateDotPatterns(mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns);

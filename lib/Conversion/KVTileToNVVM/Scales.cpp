@@ -251,15 +251,19 @@ LogicalResult LowerScaleColumns::matchAndRewrite(ScaleColumnsOp op, Adaptor adap
   // The sums of the lanes that share a row.
   SmallVector<SmallVector<Value>> added;
   for (auto [group, sums] : llvm::enumerate(adaptor.getAdded())) {
-    added.emplace_back();
+    SmallVector<Value> &totals = added.emplace_back();
     for (Value sum : sums) {
       for (int64_t lanes : isTransposed ? SmallVector<int64_t>{4, 8, 16}
                                         : SmallVector<int64_t>{1, 2})
         sum = k.addF(sum, k.shuffleXor(sum, lanes));
-      if (!op.getWeights().empty())
-        sum = k.mulF(sum, adaptor.getWeights()[group][0]);
-      added.back().push_back(sum);
+      totals.push_back(sum);
     }
+    if (std::optional<int64_t> exchange = op.getExchange())
+      emitSumOfWarps(k, position, *exchange, type.getRows(), getThreads(op) / kWarpSize,
+                     totals);
+    if (!op.getWeights().empty())
+      for (Value &total : totals)
+        total = k.mulF(total, adaptor.getWeights()[group][0]);
   }
   // What `ofGroup` has for the group of the block of columns `block`.
   auto choose = [&](int64_t block, function_ref<Value(int64_t)> ofGroup) {

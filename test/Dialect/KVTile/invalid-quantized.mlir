@@ -18,7 +18,7 @@ func.func private @few_scales(!kvtile.slot<8x1xf32, linear>)
 // -----
 
 func.func @columns(%a: !kvtile.tile<16x64xf16>, %b: !kvtile.slot<64x64xi8>, %acc: !kvtile.tile<16x64xf32>) {
-  // expected-error@below {{'kvtile.dot' op expected a range of columns of '!kvtile.slot<64x64xi8>' in multiples of 16, got 0, 40}}
+  // expected-error@below {{'kvtile.dot' op expected a range of columns of '!kvtile.slot<64x64xi8>', of which each warp has 64, in multiples of 16, got 0, 40}}
   %0 = kvtile.dot %a, %b transposed acc %acc columns [0, 40] : !kvtile.tile<16x64xf16>, !kvtile.slot<64x64xi8> -> !kvtile.tile<16x64xf32>
   return
 }

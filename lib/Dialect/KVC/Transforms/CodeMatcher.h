@@ -21,8 +21,8 @@ namespace kvc {
 /// codes in the cache would be other numbers in the attention.
 class CodeMatcher {
 public:
-  CodeMatcher(Elements &elements, mlir::Type type, bool isSplit, QuantizationTolerance tolerance,
-              RaiseFailure &why)
+  CodeMatcher(Elements &elements, mlir::Type type, bool isSplit,
+              QuantizationTolerance tolerance, RaiseFailure &why)
       : elements(elements), space(elements.getSpace()), type(type), isSplit(isSplit),
         tolerance(tolerance), why(why) {}
 

@@ -174,9 +174,9 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
       const GPUCost &cost = candidate.cost;
       return std::make_tuple(cost.registers > kFewRegisters, cost.instructions, cost.shared);
     };
-    std::stable_sort(
-        candidates.begin(), end,
-        [&](const Candidate &a, const Candidate &b) { return order(a) < order(b); });
+    std::stable_sort(candidates.begin(), end, [&](const Candidate &a, const Candidate &b) {
+      return order(a) < order(b);
+    });
   }
   return candidates;
 }

@@ -79,12 +79,11 @@ static int64_t getResident(int64_t sharedBytes, int64_t registers, int64_t warps
 /// Why a stream cannot run, or an empty text.
 static std::string getMisfit(const GPUCost &cost, const Problem &problem, const Shape &s,
                              TargetAttr target) {
-  if (s.form == StreamForm::Columns && problem.hasValueZeros)
-    return "expected symmetric scales of the value";
-  if (int64_t columns = s.valueWidth / s.warps; s.form == StreamForm::Columns &&
-                                                problem.valueGroups > 1 &&
-                                                problem.valueGroup % columns != 0)
-    return llvm::formatv("expected groups of {0} columns to be of whole warps, got warps of {1}",
+  if (int64_t columns = s.valueWidth / s.warps;
+      s.form == StreamForm::Columns && problem.valueGroups > 1 &&
+      problem.valueGroup % columns != 0 && columns % problem.valueGroup != 0)
+    return llvm::formatv("expected groups of {0} columns of whole warps, or warps of whole "
+                         "groups, got {1} columns",
                          problem.valueGroup, columns);
   if (cost.registers > kMaxRegisters)
     return llvm::formatv("expected at most {0} registers a thread, got {1}", kMaxRegisters,

@@ -89,16 +89,18 @@ static LogicalResult verifyColumns(DotOp op) {
   auto slot = cast<SlotType>((isA ? op.getA() : op.getB()).getType());
   ArrayRef<int64_t> columns = *op.getColumns();
   int64_t unit = 8 * slot.getInterleave();
-  if (columns.size() != 2 || columns[0] < 0 || columns[0] >= columns[1] ||
-      columns[1] > slot.getColumns() || columns[0] % unit != 0 || columns[1] % unit != 0)
-    return op.emitOpError("expected a range of columns of ")
-           << slot << " in multiples of " << unit << ", got " << columns;
   // They are rows or columns of the result where it is the value.
   LayoutAttr layout = op.getResult().getType().getLayout();
   bool isValue = isA ? op.getTransposeA() : !op.getTransposeB();
-  if (isValue && layout && (isA ? layout.getWarpRows() : layout.getWarpColumns()) != 1)
-    return op.emitOpError("expected columns of a result that every warp has, got ") << layout;
-  return success();
+  int64_t most = slot.getColumns();
+  if (isValue && layout)
+    most /= isA ? layout.getWarpRows() : layout.getWarpColumns();
+  if (columns.size() == 2 && columns[0] >= 0 && columns[0] < columns[1] && columns[1] <= most &&
+      columns[0] % unit == 0 && columns[1] % unit == 0)
+    return success();
+  return op.emitOpError("expected a range of columns of ")
+         << slot << ", of which each warp has " << most << ", in multiples of " << unit
+         << ", got " << columns;
 }
 
 /// Checks that each warp has the operands of its block of the result: a tile that cuts

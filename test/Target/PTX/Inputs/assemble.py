@@ -97,6 +97,9 @@ SHAPES += [
     Shape(16, 1, (512, 64), stored=("f8E4M3FN scale<f32, group = 128>", "bf16")),
     Shape(128, 1, (512, 64), page=64, stored=("f8E4M3FN scale<f32, group = 128>", "bf16")),
     Shape(16, 8, (256,), 256, stored=(TOKEN.format("f8E4M3FN"),) * 2),
+    Shape(14, 2, (192,), 128, stored=("i4 scale<f32, group = 32, zero_point>",) * 2),
+    Shape(128, 8, (128,), 128, stored=("i4 scale<f32, group = 32, zero_point>",) * 2),
+    Shape(8, 1, (512, 64), stored=("i4 scale<f32, group = 64, zero_point>", "bf16")),
 ]
 
 _, ptxas, prefix = sys.argv

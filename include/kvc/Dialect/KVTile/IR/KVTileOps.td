@@ -341,7 +341,8 @@ def KVTile_DotOp : KVTile_Op<"dot", [MemoryEffects<[MemRead]>,
     result's blocks of 8 columns, where f codes are 16 bits, hold column f c + i of these
     8 f at place c of block i.
 
-    `columns = [begin, end)`: of the slot with codes, those that take part.
+    `columns = [begin, end)`: of the slot with codes, those that take part; where the
+    warps share the columns of the result, of those that each has.
   }];
   let arguments = (ins KVTile_TileOrSlot:$a, KVTile_TileOrSlot:$b, KVTile_TileType:$acc,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b,
@@ -492,25 +493,27 @@ def KVTile_SumRowsOp : KVTile_Op<"sum_rows", [MemoryEffects<[MemRead]>]> {
   }];
 }
 
-def KVTile_ScaleColumnsOp : KVTile_Op<"scale_columns", [Pure, AttrSizedOperandSegments,
-    AllTypesMatch<["tile", "result"]>]> {
+def KVTile_ScaleColumnsOp : KVTile_Op<"scale_columns", [AttrSizedOperandSegments,
+    MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["tile", "result"]>]> {
   let summary = "the sums of a value times a factor for each group of columns";
   let description = [{
     Each `columns` columns of the value times a factor, plus for each row what `added`
     has, sums of each thread (as of kvtile.sum_keys), times its weight if there are
     weights. There is one of each for each group of columns, or none. `interleave` and `transposed` say how the tile has the columns, as
-    the product with the codes left them: see kvtile.dot.
+    the product with the codes left them: see kvtile.dot. With `exchange`, an offset in
+    shared memory of an f32 for each row and warp, warps have summed keys of their own.
   }];
   let arguments = (ins KVTile_TileType:$tile, Variadic<F32>:$factors,
                        Variadic<KVTile_VecType>:$added, Variadic<F32>:$weights,
                        KVTile_Count:$columns,
-                       KVTile_Range<1, 4>:$interleave, UnitAttr:$transposed);
+                       KVTile_Range<1, 4>:$interleave, UnitAttr:$transposed,
+                       OptionalAttr<KVTile_Count>:$exchange);
   let results = (outs KVTile_TileType:$result);
   let assemblyFormat = [{
     $tile (`by` `(` $factors^ `)`)?
     (`plus` `(` $added^ `:` type($added) `)`)? (`weights` `(` $weights^ `)`)?
-    `columns` $columns `interleave` $interleave (`transposed` $transposed^)? attr-dict
-    `:` type($tile)
+    `columns` $columns `interleave` $interleave (`transposed` $transposed^)?
+    (`exchange` $exchange^)? attr-dict `:` type($tile)
   }];
   let hasVerifier = 1;
 }
