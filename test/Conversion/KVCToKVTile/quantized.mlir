@@ -84,3 +84,25 @@ func.func @i4(%q: !rows, %cache: !cache, %batch: !kvc.batch) -> !rows {
       {scale = 0.125 : f32, schedule = #schedule} : !cache, !rows -> !rows
   return %o : !rows
 }
+
+// -----
+
+#stream = #kvc.gpu_stream<form = columns, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>
+#schedule = #kvc.gpu_schedule<decode = #stream, prefill = #stream, split = 256>
+!cache = !kvc.cache<page = 16, c: 1x512xi4 scale<f32, group = 64, zero_point>>
+!rows = tensor<?x16x512xbf16>
+
+// Where warps share the columns of the value, each has 128 of them, two groups; and sums of
+// zero points go from warp to warp.
+// CHECK-LABEL: kvtile.kernel @columns_attention_decode(
+// CHECK: kvtile.stream
+// CHECK:   kvtile.sum_keys %{{.*}} column 7
+// CHECK:   kvtile.dot %{{.*}} columns [0, 64]
+// CHECK:   kvtile.dot %{{.*}} columns [64, 128]
+// CHECK-NOT: kvtile.dot
+// CHECK: kvtile.scale_columns %{{.*}} plus({{.*}}) columns 64 interleave 4 exchange {{[0-9]+}}
+func.func @columns(%q: !rows, %cache: !cache, %batch: !kvc.batch) -> !rows {
+  %o = kvc.attention %cache at %batch terms(%q * c) value(c)
+      {scale = 0.125 : f32, schedule = #schedule} : !cache, !rows -> !rows
+  return %o : !rows
+}
