@@ -134,3 +134,15 @@ func.func @negative_planned_before(%q: tensor<?x32x128xbf16>, %cache: !llama,
       : !llama, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
   return %gpu, %cpu : tensor<?x32x128xbf16>, tensor<?x32x128xbf16>
 }
+
+// Over codes a warp takes 64 keys at a time, not 32: of streams whose times are within 2 %,
+// the one that issues least.
+!codes = !kvc.cache<page = 64, k: 8x128xf8E4M3FN scale<f32>, v: 8x128xf8E4M3FN scale<f32>>
+// CHECK-LABEL: func.func @codes
+// CHECK:         decode = <form = tokens_m, rows = 8, keys = 128, stages = 2, warps = 2,
+func.func @codes(%q: tensor<?x32x128xbf16>, %cache: !codes, %batch: !kvc.batch)
+    -> tensor<?x32x128xbf16> {
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
+      {scale = 1.0 : f32} : !codes, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
+  return %out : tensor<?x32x128xbf16>
+}
