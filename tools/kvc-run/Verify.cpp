@@ -482,7 +482,7 @@ void Verifier::checkResults(ArrayRef<Sample> chunk, kvc_stream_t *stream) {
         record(comparison, sample, static_cast<int32_t>(head),
                facts.results[number] == ResultKind::LSE
                    ? compareLSE(getGot(0), getWant(0))
-                                   : compareRow(getGot, getWant, width, comparison.bound));
+                   : compareRow(getGot, getWant, width, comparison.bound));
       }
   }
 }

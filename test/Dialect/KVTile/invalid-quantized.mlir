@@ -65,6 +65,33 @@ func.func @groups(%t: !kvtile.tile<16x64xf32>, %f: f32) {
 
 // -----
 
+func.func @exchange_nothing(%t: !kvtile.tile<16x64xf32>, %f: f32) {
+  // expected-error@below {{'kvtile.scale_columns' op expected sums of rows to exchange, and no transposed tile}}
+  %0 = kvtile.scale_columns %t by(%f) columns 64 interleave 2 exchange 16 : !kvtile.tile<16x64xf32>
+  return
+}
+
+// -----
+
+func.func @exchange_transposed(%t: !kvtile.tile<64x8xf32>, %v: !kvtile.vec<8, 1>) {
+  // expected-error@below {{'kvtile.scale_columns' op expected sums of rows to exchange, and no transposed tile}}
+  %0 = kvtile.scale_columns %t plus(%v : !kvtile.vec<8, 1>) columns 64 interleave 2 transposed exchange 16 : !kvtile.tile<64x8xf32>
+  return
+}
+
+// -----
+
+// expected-note@below {{kernel defined here}}
+kvtile.kernel @exchange_outside() attributes {threads = 128 : i32, shared_bytes = 1024 : i32, max_registers = 255 : i32} {
+  %t = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %v = kvtile.fill 1.0 : !kvtile.vec<16, 0>
+  // expected-error@below {{'kvtile.scale_columns' op expected to stay within the kernel's 1024 bytes of shared memory, got 256 bytes from 896 on}}
+  %0 = kvtile.scale_columns %t plus(%v : !kvtile.vec<16, 0>) columns 64 interleave 2 exchange 896 : !kvtile.tile<16x64xf32>
+  kvtile.return
+}
+
+// -----
+
 kvtile.kernel @reference(%i: i32) attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
   %s = kvtile.slot 0 : !kvtile.slot<64x128xi8>
   %v = kvtile.fill 1.0 : !kvtile.vec<8, 1>

@@ -244,6 +244,8 @@ LogicalResult ScaleColumnsOp::verify() {
              << groups << " groups of columns, or none, got " << count;
   if (getAdded().empty() && !getWeights().empty())
     return emitOpError("expected sums beside their weights");
+  if (getExchange() && (getAdded().empty() || getTransposed()))
+    return emitOpError("expected sums of rows to exchange, and no transposed tile");
   if (getInterleave() == 3 || getColumns() % (8 * getInterleave()) != 0)
     return emitOpError("expected groups of a multiple of ")
            << 8 * getInterleave() << " columns, got " << getColumns();

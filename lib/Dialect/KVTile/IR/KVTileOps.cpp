@@ -202,6 +202,10 @@ LogicalResult KernelOp::verifyRegions() {
       return verifyScales(sum);
     if (auto sum = dyn_cast<SumRowsOp>(op))
       return verifyScales(sum);
+    if (auto scale = dyn_cast<ScaleColumnsOp>(op); scale && scale.getExchange())
+      return verifyShared(*this, op, *scale.getExchange(),
+                          scale.getTile().getType().getRows() * getThreads() / kWarpSize *
+                              static_cast<int64_t>(sizeof(float)));
     if (auto slot = dyn_cast<SlotOp>(op))
       return verifyShared(*this, op, slot.getOffset(), slot.getSlot().getType().getBytes());
     if (auto stream = dyn_cast<StreamOp>(op))
