@@ -250,9 +250,7 @@ void AttentionKernel::emitCopyRows(const Component &c, Value source, Value strid
 /// Decodes a block of floats of 8 bits, element by element, to f16, which processors
 /// convert to f32 as they load it: e5m2 is its upper half, and e4m3 between its sign and
 /// its last bits 2^-8 of what it should be, but for NaN, which is looked for on the way.
-/// Prefetches what `ahead` points to, if it does.
-void AttentionKernel::emitDecodeHalves(const Component &c, Value source, Value ahead,
-                                       Value target) {
+void AttentionKernel::emitDecodeHalves(const Component &c, Value source, Value target) {
   constexpr int64_t kBytes = 64;
   Type element = c.attr.getElementType(), i8 = e.b.getI8Type();
   VectorType lineType = e.vectorOf(kBytes, i8), wordsType = e.vectorOf(kBytes / 2, e.i16Type());
@@ -262,8 +260,6 @@ void AttentionKernel::emitDecodeHalves(const Component &c, Value source, Value a
       e.loop(e.i64(0), e.i64(c.storedBytes()), kBytes, {none},
              [&](Value offset, ValueRange carried) -> SmallVector<Value> {
                Value from = e.offset(source, offset), to = e.offset(target, e.mul(offset, 2));
-               if (ahead)
-                 e.prefetch(e.offset(ahead, offset));
                for (int64_t half : {0, 1}) {
                  Value bytes =
                      e.load(e.vectorOf(kBytes / 2, i8), e.offset(from, half * kBytes / 2));

@@ -150,28 +150,32 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
         e.load(e.i64Type(), e.offset(params, c.params + offsetof(ArrayParam, tokenStride)));
     isDense = e.equal(tokenStride, e.i64(c.storedBytes() / kPackedTokens));
   }
+  auto storeAhead = [&] {
+    for (int64_t i = 0; phase == Phase::Decode && i < tile / kPackedTokens; ++i) {
+      Value nextHead = e.offset(inPlace(e.i64(i)), stride);
+      Value nextTile = e.load(e.ptrType(), slot(c.next, e.i64(i)));
+      e.store(e.select(isLast, nextTile, nextHead), slot(c.ahead, e.i64(i)));
+    }
+  };
   if (c.decoding == Decoding::Halves) {
     e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
       Value begin = e.mul(block, kPackedTokens), target = packedAt(block);
       Value whole = e.logicalAnd(e.lessOrEqual(validBegin, begin),
                                  e.lessOrEqual(e.add(begin, kPackedTokens), validEnd));
-      Value nextTile = e.load(e.ptrType(), slot(c.next, block));
-      Value ahead = e.select(isLast, nextTile, e.offset(inPlace(block), stride));
-      if (phase != Phase::Decode)
-        ahead = Value();
       e.store(target, slot(c.blocks, block));
       e.ifThen(
           e.logicalAnd(whole, isDense),
-          [&] { emitDecodeHalves(c, inPlace(block), ahead, target); },
+          [&] { emitDecodeHalves(c, inPlace(block), target); },
           [&] {
             Value copy = scratchAt(c.decoded);
             if (c.isPacked())
               emitCopyImage(c, isKey, inPlace(block), block, copy);
             else
               emitCopyRows(c, inPlace(block), tokenStride, block, copy);
-            emitDecodeHalves(c, copy, Value(), target);
+            emitDecodeHalves(c, copy, target);
           });
     });
+    storeAhead();
     return;
   }
   if (!c.isInPlace()) {
@@ -208,13 +212,7 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
     });
   };
   e.ifThen(e.logicalAnd(isFull, isDense), storeAll, storeEach);
-
-  if (phase == Phase::Decode)
-    for (int64_t i = 0; i < tile / kPackedTokens; ++i) {
-      Value nextHead = e.offset(inPlace(e.i64(i)), stride);
-      Value nextTile = e.load(e.ptrType(), slot(c.next, e.i64(i)));
-      e.store(e.select(isLast, nextTile, nextHead), slot(c.ahead, e.i64(i)));
-    }
+  storeAhead();
 }
 
 //===----------------------------------------------------------------------===//

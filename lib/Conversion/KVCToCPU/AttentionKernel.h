@@ -106,6 +106,8 @@ private:
     bool isPacked() const { return layout != Layout::RowMajor; }
     /// The products read the page itself, but for blocks that are not wholly visible.
     bool isInPlace() const { return decoding == Decoding::None ? isPacked() : inRegisters(); }
+    /// Its blocks in pages are prefetched while products are taken.
+    bool prefetches() const { return isInPlace() || decoding == Decoding::Halves; }
     bool isQuantized() const { return decoding != Decoding::None; }
     /// A block of it in a page is read through one address.
     bool hasBlocks() const { return isPacked() || decoding >= Decoding::Halves; }
@@ -178,7 +180,7 @@ private:
   /// The f32 operands of bytes of lanes: one vector, or the even and the odd elements of
   /// 4 bits.
   llvm::SmallVector<Value> decodeLanes(const Component &c, Value bytes);
-  void emitDecodeHalves(const Component &c, Value source, Value ahead, Value target);
+  void emitDecodeHalves(const Component &c, Value source, Value target);
   void emitCopyRows(const Component &c, Value source, Value stride, Value block, Value target);
 
   // Scales (AttentionScales.cpp).
@@ -198,6 +200,7 @@ private:
                                             Value firstRow, Value firstKey,
                                             llvm::SmallVector<Value> acc);
   llvm::SmallVector<llvm::SmallVector<Value>> loadSteps(const Component &c, Value address);
+  void emitPrefetch(const Component &c, Value offset, int64_t begin, int64_t bytes);
   bool usesUnits() const { return dot && value.hasScales(); }
   Value emitUnit(Value unitAddress, int64_t group, llvm::ArrayRef<Value> scores, Value newMax,
                  Value isNew);
@@ -205,7 +208,7 @@ private:
                         llvm::ArrayRef<Value> inverses, llvm::MutableArrayRef<Value> zeroSums);
   llvm::SmallVector<int64_t> coverColumns(int64_t columns) const;
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
-  loadValueSteps(Value block, Value ahead, llvm::ArrayRef<int64_t> vectors);
+  loadValueSteps(Value block, llvm::ArrayRef<int64_t> vectors);
   int64_t getColumnBits() const;
   void emitFinishColumns(Value headIndex, Value row);
   void emitOrderColumns(Value base);

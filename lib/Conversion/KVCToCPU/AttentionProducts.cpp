@@ -117,6 +117,21 @@ SmallVector<SmallVector<Value>> AttentionKernel::loadSteps(const Component &c, V
   return steps;
 }
 
+/// Prefetches, of what comes after this tile of a component, the lines that begin at
+/// multiples of 64 from `begin` on, counted from `offset`, in the blocks of a tile one after
+/// another: in the order of memory, which processors recognise.
+void AttentionKernel::emitPrefetch(const Component &c, Value offset, int64_t begin,
+                                   int64_t bytes) {
+  if (phase != Phase::Decode || !c.prefetches())
+    return;
+  for (int64_t byte = llvm::alignTo(begin, 64); byte < begin + bytes; byte += 64) {
+    Value at = e.add(offset, byte);
+    Value slot = e.mul(e.div(at, c.storedBytes()), sizeof(void *));
+    Value block = e.load(e.ptrType(), scratchAt(c.ahead, slot));
+    e.prefetch(e.offset(block, e.rem(at, c.storedBytes())));
+  }
+}
+
 /// acc + q . c of one register tile of rows with one step of key vectors, over the columns
 /// of a group.
 SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t group,
@@ -127,7 +142,10 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
   int64_t queryBytes = getByteWidth(queryElement), rowBytes = term.width * queryBytes;
   int64_t unitBytes = term.inRegisters() ? 1 : term.pair * getByteWidth(term.element);
   int64_t stepBytes = term.blockBytes() / (term.width / term.pair);
-  SmallVector<Value> keys, ahead;
+  // What comes next is prefetched meanwhile: of as many keys, in the order of memory.
+  int64_t keyBytes = term.storedBytes() / kPackedTokens;
+  int64_t aheadBytes = numVectors * lanes * keyBytes * term.pair / term.width;
+  SmallVector<Value> keys;
   for (int64_t v = 0; v < numVectors; ++v) {
     // A block of 16 keys is one vector or several.
     Value key = e.add(firstKey, v * lanes);
@@ -136,8 +154,6 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
     if (term.decoding != Decoding::Pairs)
       block = e.offset(block, e.mul(e.rem(key, kPackedTokens), unitBytes));
     keys.push_back(block);
-    if (phase == Phase::Decode && term.isInPlace() && v * lanes % kPackedTokens == 0)
-      ahead.push_back(e.load(e.ptrType(), scratchAt(term.ahead, pointer)));
   }
   Value queries = scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
   int64_t groupWidth = getScaleGroup(term.attr);
@@ -148,14 +164,11 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
         SmallVector<Value> acc(carried);
         Value keyOffset = e.mul(first, stepBytes);
         Value queryOffset = e.mul(first, term.pair * queryBytes);
+        Value aheadOffset = e.add(e.mul(firstKey, keyBytes), e.mul(first, aheadBytes));
         // The steps that one load gives, so that few operands are alive at a time.
         int64_t stepsOfLoad = term.stepsOfLoad();
         for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
-          // Between products, each line once.
-          int64_t end = (first + stepsOfLoad) * stepBytes;
-          for (int64_t byte = llvm::alignTo(first * stepBytes, 64); byte < end; byte += 64)
-            for (Value pointer : ahead)
-              e.prefetch(e.offset(e.offset(pointer, keyOffset), byte));
+          emitPrefetch(term, aheadOffset, first * aheadBytes, stepsOfLoad * aheadBytes);
           SmallVector<SmallVector<SmallVector<Value>>> loaded;
           for (Value pointer : keys)
             loaded.push_back(
@@ -386,9 +399,9 @@ void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
 }
 
 /// Operands of the next steps of the value's vectors, as many as one load gives, by vector;
-/// `block`: of the first of these steps. Prefetches the same of `ahead`, if it is given.
+/// `block`: of the first of these steps.
 SmallVector<SmallVector<SmallVector<Value>>>
-AttentionKernel::loadValueSteps(Value block, Value ahead, ArrayRef<int64_t> vectors) {
+AttentionKernel::loadValueSteps(Value block, ArrayRef<int64_t> vectors) {
   int64_t columnBits = getColumnBits();
   // Vectors that are loaded together.
   int64_t together = value.inRegisters() && value.is4Bit() ? 2 : 1;
@@ -398,8 +411,6 @@ AttentionKernel::loadValueSteps(Value block, Value ahead, ArrayRef<int64_t> vect
     int64_t columns = together * vectors[v];
     int64_t byte = column * columnBits / 8;
     Value at = e.offset(block, byte);
-    if (ahead && byte % 64 == 0)
-      e.prefetch(e.offset(ahead, byte));
     column += columns;
     if (!value.inRegisters()) {
       loaded[v].push_back(loadPair(e, at, value.element, value.pair, columns, dot));
@@ -464,26 +475,25 @@ void AttentionKernel::emitValueColumns(Value headIndex, Value firstRow, Value fi
                                                              ValueRange carried) {
     Value pointer = e.mul(e.div(firstKey, kPackedTokens), sizeof(void *));
     Value block = e.offset(e.load(e.ptrType(), scratchAt(value.blocks, pointer)), firstByte);
-    Value ahead;
-    if (phase == Phase::Decode && value.isInPlace())
-      ahead = e.offset(e.load(e.ptrType(), scratchAt(value.ahead, pointer)), firstByte);
     int64_t steps = kPackedTokens / value.pair;
     int64_t stepBytes = value.blockBytes() / steps;
+    // What comes next is prefetched meanwhile: a part as large as these columns.
+    int64_t columnBits = value.attr.getElementType().getIntOrFloatBitWidth();
+    int64_t aheadBytes = column * columnBits * value.pair / 8;
     return e.loop(e.i64(0), e.i64(steps), kUnroll, SmallVector<Value>(carried),
                   [&](Value step, ValueRange carried) {
       SmallVector<Value> acc(carried);
       Value stepBlock = e.offset(block, e.mul(step, stepBytes));
+      Value aheadOffset = e.add(e.div(e.mul(firstColumn, tile * columnBits), 8),
+                                e.mul(e.add(e.div(firstKey, value.pair), step), aheadBytes));
       Value weightOffset =
           e.add(e.mul(firstKey, probabilityBytes), e.mul(step, value.pair * probabilityBytes));
       // A word of a packed image has the tokens of two steps.
       int64_t stepsOfLoad = value.decoding == Decoding::Pairs ? 2 : 1;
       for (int64_t first = 0; first < kUnroll; first += stepsOfLoad) {
-        // Of rows that share a line the first prefetches it.
-        Value rowAhead;
-        if (ahead && (stepsOfLoad * stepBytes >= 64 || first * stepBytes % 64 == 0))
-          rowAhead = e.offset(e.offset(ahead, e.mul(step, stepBytes)), first * stepBytes);
+        emitPrefetch(value, aheadOffset, first * aheadBytes, stepsOfLoad * aheadBytes);
         SmallVector<SmallVector<SmallVector<Value>>> loaded =
-            loadValueSteps(e.offset(stepBlock, first * stepBytes), rowAhead, vectors);
+            loadValueSteps(e.offset(stepBlock, first * stepBytes), vectors);
         for (int64_t u = 0; u < stepsOfLoad; ++u)
           for (int64_t r = 0; r < numRows; ++r)
             for (auto [v, count] : llvm::enumerate(vectors)) {
