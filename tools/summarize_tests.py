@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 # Why a test that names a feature of test/lit.cfg.py was left out.
 MISSING_FEATURES = {
+    "amx": "not on this processor",
     "avx2": "not on this processor",
     "avx512": "not on this processor",
     "avx512_bf16": "not on this processor",

@@ -31,7 +31,7 @@ environment:
   KVC_BUILD_DIR  folder to build in, instead of build/
   KVC_REQUIRE    what must be found here, separated by commas, so that its tests
                  are not skipped: ptxas, nvcc, triton, cuda, avx2, avx512,
-                 avx512_bf16
+                 avx512_bf16, amx
   KVC_TEST_FULL  1 means --full
 
 One test: 'build/bin/kvc-lit -v test/Dialect/KVC/ops.mlir', 'build/bin/

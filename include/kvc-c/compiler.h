@@ -50,7 +50,7 @@ typedef struct kvc_compile_options {
   kvc_emit_t emit;
   kvc_target_t target;
   uint32_t ptx_version;     /**< Times ten; default 86. */
-  const char *tier;         /**< CPU: "avx512_bf16", "avx512", "avx2", "plain";
+  const char *tier;         /**< CPU: "amx", "avx512_bf16", "avx512", "avx2", "plain";
                                  default: the best that the host has. */
   const char *layout;       /**< "packed" or "row_major"; default packed. */
   const char *precision;    /**< Definition: "f32" or "f64"; default f32. */

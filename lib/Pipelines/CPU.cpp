@@ -22,7 +22,10 @@ using namespace kvc;
 static void addDecisions(OpPassManager &pm, const CPUPipelineOptions &options) {
   AssignCacheLayoutPassOptions layout;
   layout.layout = options.layout;
-  layout.codes = options.tier == stringifyCPUTier(CPUTier::AVX512BF16) ? "pairs" : "lanes";
+  std::optional<CPUTier> tier = symbolizeCPUTier(options.tier);
+  layout.codes = tier == CPUTier::AMX          ? "tiles"
+                 : tier == CPUTier::AVX512BF16 ? "pairs"
+                                               : "lanes";
   pm.addPass(createAssignCacheLayoutPass(layout));
   PlanPassOptions plan;
   plan.target = "cpu";

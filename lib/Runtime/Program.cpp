@@ -13,6 +13,8 @@
 #include "Descriptor.h"
 #include "ThreadPool.h"
 
+#include "kvc/Support/TilePermission.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -32,6 +34,12 @@ static kvc_status_t place(const kvc_program_t *program, uint32_t function,
                 getName(blob, function),
                 device ? "a CPU stream" : "a stream of a device",
                 getTarget(blob), stream.describe().c_str());
+  if (!device && std::strcmp(getTarget(blob), "x86_64 amx") == 0 &&
+      !kvc::requestTiles())
+    return fail(KVC_STATUS_UNSUPPORTED,
+                "function '%s': expected AMX tiles for a program of target "
+                "'%s', got a processor or a system without",
+                getName(blob, function), getTarget(blob));
   std::shared_ptr<ModuleSet> modules;
   return device ? device->getModules(program, modules)
                 : kvc_status_t{KVC_STATUS_OK};

@@ -25,6 +25,8 @@ StringRef stringifyCPUTier(CPUTier tier) {
     return "avx512";
   case CPUTier::AVX512BF16:
     return "avx512_bf16";
+  case CPUTier::AMX:
+    return "amx";
   }
   llvm_unreachable("unknown tier");
 }
@@ -35,6 +37,7 @@ std::optional<CPUTier> symbolizeCPUTier(StringRef text) {
       .Case("avx2", CPUTier::AVX2)
       .Case("avx512", CPUTier::AVX512)
       .Case("avx512_bf16", CPUTier::AVX512BF16)
+      .Case("amx", CPUTier::AMX)
       .Default(std::nullopt);
 }
 
@@ -48,6 +51,9 @@ StringRef getCPUTierFeatures(CPUTier tier) {
     return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";
   case CPUTier::AVX512BF16:
     return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512bf16,+avx512vbmi";
+  case CPUTier::AMX:
+    return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512bf16,+avx512vbmi,"
+           "+amx-tile,+amx-bf16";
   }
   llvm_unreachable("unknown tier");
 }
@@ -58,7 +64,7 @@ StringRef getCPUTierFeatures(CPUTier tier) {
 static bool hasFastDot(StringRef cpu) { return cpu.starts_with("znver"); }
 
 CPUTier selectCPUTier(const StringMap<bool> &features, StringRef cpu) {
-  for (CPUTier tier : {CPUTier::AVX512BF16, CPUTier::AVX512, CPUTier::AVX2}) {
+  for (CPUTier tier : {CPUTier::AMX, CPUTier::AVX512BF16, CPUTier::AVX512, CPUTier::AVX2}) {
     if (tier == CPUTier::AVX512BF16 && !hasFastDot(cpu))
       continue;
     SmallVector<StringRef> needed;

@@ -55,7 +55,7 @@ class Compiler:
         emit : {"program", "object", "llvmir", "ptx", "mlir"}
             A program ready to run; a relocatable object; text.
         tier : str, optional
-            CPU: "avx512_bf16", "avx512", "avx2" or "plain"; default: the best
+            CPU: "amx", "avx512_bf16", "avx512", "avx2" or "plain"; default: the best
             of this machine.
         layout : str, optional
             Of the caches: "packed" (default) or "row_major".

@@ -23,7 +23,7 @@
 // PASSES:      reconcile-unrealized-casts,
 // PASSES-NEXT: kvc-build-program{program-name=gqa target={{.*}}x86_64 avx2
 
-// TIER: error: expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'
+// TIER: error: expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'
 // NAME: error: expected program-name to be a C identifier, got 'a-b'
 
 !cache = !kvc.cache<page = 16, k: 2x8xbf16, v: 2x8xbf16>

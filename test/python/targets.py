@@ -28,6 +28,10 @@ TIERS = {
         "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16",
         "avx512vbmi",
     },
+    "amx": {
+        "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16",
+        "avx512vbmi", "amx_tile", "amx_bf16",
+    },
 }  # fmt: skip
 LAYOUTS = ("packed", "row_major")
 

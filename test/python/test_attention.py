@@ -183,6 +183,19 @@ def test_a_query_that_sees_only_its_sink(attend, stream, config, target):
         reference.check_lse(lse[row], problem.sinks)
 
 
+@on_targets("config", [gqa(dtype="bf16", width=64), gqa(dtype="f32", width=64)], ids=shapes_of)
+def test_an_infinite_value_is_infinite_in_its_column_alone(attend, stream, config, target):
+    problem = Problem(config, [1, 40], [1, 1], query_scale=0.1)
+    finite, _ = run(attend(config, target), problem, stream=stream)
+    for rows, token in zip(problem.stored["v"], (0, 17)):
+        rows[token, :, 5], rows[token, :, 6] = np.inf, -np.inf
+    out, lse = run(attend(config, target), problem, stream=stream)
+    assert np.isposinf(out[..., 5].astype(np.float32)).all()
+    assert np.isneginf(out[..., 6].astype(np.float32)).all()
+    others = [column for column in range(64) if column not in (5, 6)]
+    assert same_bits(out[..., others], finite[..., others])
+
+
 @on_targets("config", [gqa(dtype="bf16", width=128), gqa(query_heads=7, kv_heads=1)],
             ids=shapes_of, devices=True)  # fmt: skip
 def test_long_sequences_by_sampled_rows(attend, stream, config, target):

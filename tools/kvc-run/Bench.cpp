@@ -113,13 +113,14 @@ static std::optional<Multiply> getMultiply(const FunctionFacts &facts,
   std::optional<kvc::CPUTier> tier = kvc::symbolizeCPUTier(name);
   if (!tier || facts.attentions.empty())
     return std::nullopt;
-  bool usesDot = facts.attentions.front().usesBF16Dot;
+  kvc::Products products = facts.attentions.front().products;
   for (const AttentionFacts &attention : facts.attentions)
-    if (attention.usesBF16Dot != usesDot)
+    if (attention.products != products)
       return std::nullopt;
-  if (usesDot)
-    return Multiply::BF16Dot;
+  if (products != kvc::Products::Fma)
+    return products == kvc::Products::Bf16Tile ? Multiply::BF16Tile : Multiply::BF16Dot;
   switch (*tier) {
+  case kvc::CPUTier::AMX:
   case kvc::CPUTier::AVX512BF16:
   case kvc::CPUTier::AVX512:
     return Multiply::FMA512;

@@ -145,6 +145,8 @@ static constexpr int kAccumulators512 = 24, kAccumulators = 12;
 
 llvm::StringRef kvcrun::getMultiplyName(Multiply multiply) {
   switch (multiply) {
+  case Multiply::BF16Tile:
+    return "tdpbf16ps 16 rows";
   case Multiply::BF16Dot:
     return "vdpbf16ps 512 bit";
   case Multiply::FMA512:
@@ -159,6 +161,24 @@ llvm::StringRef kvcrun::getMultiplyName(Multiply multiply) {
 
 // Each loop returns the operations that it did, two for each product. Its sums start
 // at different values, or else the compiler would compute one for all.
+
+__attribute__((target("amx-tile,amx-bf16"))) static double multiplyBF16Tile(int64_t rounds) {
+  struct alignas(64) Config { // Intel, Architecture Instruction Set Extensions, section 3.2
+    uint8_t palette = 1, startRow = 0, reserved[14] = {};
+    uint16_t rowBytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  static const Config config; // of a local one GCC 12 stores the first 8 bytes alone
+  _tile_loadconfig(&config);
+  for (int64_t i = 0; i < rounds; ++i) {
+    _tile_dpbf16ps(0, 6, 7);
+    _tile_dpbf16ps(1, 6, 7);
+    _tile_dpbf16ps(2, 6, 7);
+    _tile_dpbf16ps(3, 6, 7);
+  }
+  _tile_release();
+  return 4 * 2.0 * 16 * 16 * 32 * rounds;
+}
 
 __attribute__((target("avx512f,avx512bf16"))) static double multiplyBF16Dot(int64_t rounds) {
   __m512 sums[kAccumulators512];
@@ -220,6 +240,8 @@ static double multiplyMulAdd128(int64_t rounds) {
 
 static double multiply(Multiply multiply, int64_t rounds) {
   switch (multiply) {
+  case Multiply::BF16Tile:
+    return multiplyBF16Tile(rounds);
   case Multiply::BF16Dot:
     return multiplyBF16Dot(rounds);
   case Multiply::FMA512:

@@ -44,6 +44,7 @@ private:
 
 /// Instructions that kernels multiply with.
 enum class Multiply {
+  BF16Tile,  ///< tdpbf16ps of 16 rows.
   BF16Dot,   ///< vdpbf16ps of 512 bits.
   FMA512,    ///< vfmadd of 512 bits.
   FMA256,    ///< vfmadd of 256 bits.

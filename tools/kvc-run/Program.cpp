@@ -191,7 +191,7 @@ static LogicalResult addAttention(kvc::AttentionOp op, FunctionFacts &facts) {
   }
   if (std::optional<Attribute> schedule = op.getSchedule())
     if (auto cpu = dyn_cast<kvc::CPUScheduleAttr>(*schedule))
-      attention.usesBF16Dot = cpu.getProducts() == kvc::Products::Bf16Dot;
+      attention.products = cpu.getProducts();
   facts.attentions.push_back(std::move(attention));
   return success();
 }

@@ -9,6 +9,7 @@
 #define KVC_TOOLS_KVC_RUN_PROGRAM_H
 
 #include "kvc-rt/runtime.h"
+#include "kvc/Dialect/KVC/IR/KVC.h"
 #include "kvc/Pipelines/Compile.h"
 #include "kvc/Target/LLVM/JIT.h"
 
@@ -39,7 +40,7 @@ struct AttentionFacts {
   int64_t productWidth; ///< Of all terms and the value.
   bool isCausal;
   std::optional<int64_t> window;
-  bool usesBF16Dot = false; ///< On the CPU: vdpbf16ps rather than multiply-adds in f32.
+  kvc::Products products = kvc::Products::Fma; ///< On the CPU.
 };
 
 /// A component that the function appends to.

@@ -63,7 +63,7 @@ struct Options {
                             "--kvc-to-ptx)"))};
   cl::opt<std::string> tier{
       "tier", cl::value_desc("name"), cl::cat(category),
-      cl::desc("cpu: avx512_bf16, avx512, avx2 or plain (default: the best that --cpu and "
+      cl::desc("cpu: amx, avx512_bf16, avx512, avx2 or plain (default: the best that --cpu and "
                "--features have)")};
   cl::opt<std::string> cpu{
       "cpu", cl::value_desc("name"), cl::cat(category),

@@ -238,7 +238,7 @@ def ConvertKVCToCPUPass : Pass<"convert-kvc-to-cpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"tier", "tier", "std::string", "\"plain\"",
-           "avx512_bf16, avx512, avx2 or plain">
+           "amx, avx512_bf16, avx512, avx2 or plain">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",

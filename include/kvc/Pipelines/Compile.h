@@ -28,7 +28,7 @@ enum class CompileTarget { CPU, Definition, GPU };
 struct CompileOptions {
   EmitKind emit = EmitKind::Program;
   CompileTarget target = CompileTarget::CPU;
-  std::string tier;        ///< avx512_bf16, avx512, avx2 or plain; default by cpu.
+  std::string tier;        ///< amx, avx512_bf16, avx512, avx2 or plain; default by cpu.
   std::string cpu;         ///< LLVM's name; default the host, the baseline if a tier is given.
   std::string features;    ///< LLVM's feature string, added to those of cpu and tier.
   std::string layout;      ///< packed (default) or row_major.

@@ -17,7 +17,7 @@ namespace kvc {
 
 struct CPUPipelineOptions : mlir::PassPipelineOptions<CPUPipelineOptions> {
   Option<std::string> tier{*this, "tier",
-                           llvm::cl::desc("avx512_bf16, avx512, avx2 or plain"),
+                           llvm::cl::desc("amx, avx512_bf16, avx512, avx2 or plain"),
                            llvm::cl::init("plain")};
   Option<std::string> layout{*this, "layout", llvm::cl::desc("packed or row_major"),
                              llvm::cl::init("packed")};

@@ -21,14 +21,18 @@ enum class CPUTier {
   AVX2,       ///< AVX2 with FMA and F16C: 8 lanes.
   AVX512,     ///< AVX-512 F, BW, DQ, VL: 16 lanes.
   AVX512BF16, ///< and AVX512_BF16 and VBMI: vdpbf16ps, vpermi2b.
+  AMX,        ///< and AMX tiles of bf16: tdpbf16ps.
 };
 
-/// "plain", "avx2", "avx512", "avx512_bf16".
+/// "plain", "avx2", "avx512", "avx512_bf16", "amx".
 llvm::StringRef stringifyCPUTier(CPUTier tier);
 std::optional<CPUTier> symbolizeCPUTier(llvm::StringRef text);
 
 /// LLVM's feature string that a tier needs, such as "+avx2,+fma,+f16c".
 llvm::StringRef getCPUTierFeatures(CPUTier tier);
+
+/// True of tiers that have AVX512_BF16.
+inline bool hasBF16(CPUTier tier) { return tier >= CPUTier::AVX512BF16; }
 
 /// The fastest tier whose features are all set in `features`, for the processor
 /// `cpu` (LLVM's names). Where vdpbf16ps does no more products a cycle than FMA

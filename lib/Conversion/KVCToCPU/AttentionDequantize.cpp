@@ -399,6 +399,42 @@ SmallVector<Value> AttentionKernel::decodeWords(const Component &c, Value words)
   return operands;
 }
 
+/// Decodes a block of a packed image to a packed block of bf16, and prefetches a line for
+/// kDecodedShare lines, from `ahead` on (see emitPrefetch).
+void AttentionKernel::emitDecodeWords(const Component &c, bool isKey, Value source,
+                                      Value target, Value ahead) {
+  constexpr int64_t kBytes = 64;
+  VectorType line = e.vectorOf(kBytes, e.b.getI8Type());
+  int64_t bits = c.attr.getElementType().getIntOrFloatBitWidth();
+  int64_t operands = kBytes * 16 / bits / 64; // of 64 bytes
+  auto prefetch = [&](Value offset) {
+    emitPrefetch(c, e.add(ahead, e.div(offset, kDecodedShare)), 0, kBytes / kDecodedShare);
+  };
+  if (isKey) {
+    e.loop(e.i64(0), e.i64(c.storedBytes()), kBytes, [&](Value offset) {
+      Value to = e.offset(target, e.mul(offset, operands));
+      prefetch(offset);
+      for (auto [i, operand] : llvm::enumerate(decodeWords(c, e.load(line, e.offset(source, offset)))))
+        e.store(operand, e.offset(to, i * 64));
+    });
+    return;
+  }
+  // A line has four tokens, two pairs, of 16 columns or, in turn, twice as many.
+  int64_t together = operands / 2, pairBytes = c.width * 4;
+  int64_t groupBytes = kWordTokens * c.width * bits / 8, columnBytes = together * 64;
+  e.loop(e.i64(0), e.i64(kPackedTokens / kWordTokens), 1, [&](Value group) {
+    Value from = e.offset(source, e.mul(group, groupBytes));
+    Value to = e.offset(target, e.mul(group, 2 * pairBytes));
+    e.loop(e.i64(0), e.i64(groupBytes / kBytes), 1, [&](Value column) {
+      Value words = e.load(line, e.offset(from, e.mul(column, kBytes)));
+      Value columns = e.offset(to, e.mul(column, columnBytes));
+      prefetch(e.add(e.mul(group, groupBytes), e.mul(column, kBytes)));
+      for (auto [i, operand] : llvm::enumerate(decodeWords(c, words)))
+        e.store(operand, e.offset(columns, i / together * pairBytes + i % together * 64));
+    });
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // In registers: lanes of f32
 //===----------------------------------------------------------------------===//

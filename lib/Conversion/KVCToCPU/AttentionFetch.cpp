@@ -157,25 +157,30 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
       e.store(e.select(isLast, nextTile, nextHead), slot(c.ahead, e.i64(i)));
     }
   };
-  if (c.decoding == Decoding::Halves) {
+  if (c.decodesBlocks()) {
+    auto decode = [&](Value source, Value target, Value ahead) {
+      c.decoding == Decoding::Halves ? emitDecodeHalves(c, source, target)
+                                     : emitDecodeWords(c, isKey, source, target, ahead);
+    };
+    storeAhead();
     e.loop(e.i64(0), numBlocks, 1, [&](Value block) {
       Value begin = e.mul(block, kPackedTokens), target = packedAt(block);
       Value whole = e.logicalAnd(e.lessOrEqual(validBegin, begin),
                                  e.lessOrEqual(e.add(begin, kPackedTokens), validEnd));
+      Value ahead = e.mul(block, c.storedBytes() / kDecodedShare);
       e.store(target, slot(c.blocks, block));
       e.ifThen(
           e.logicalAnd(whole, isDense),
-          [&] { emitDecodeHalves(c, inPlace(block), target); },
+          [&] { decode(inPlace(block), target, ahead); },
           [&] {
             Value copy = scratchAt(c.decoded);
             if (c.isPacked())
               emitCopyImage(c, isKey, inPlace(block), block, copy);
             else
               emitCopyRows(c, inPlace(block), tokenStride, block, copy);
-            emitDecodeHalves(c, copy, target);
+            decode(copy, target, ahead);
           });
     });
-    storeAhead();
     return;
   }
   if (!c.isInPlace()) {

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "AttentionKernel.h"
 
+#include "kvc/Dialect/KVC/IR/MatrixTiles.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -28,10 +30,12 @@ int64_t AttentionKernel::allocate(int64_t bytes) {
 Decoding AttentionKernel::chooseDecoding(ComponentAttr attr, bool isKey) const {
   if (!isQuantized(attr.getElementType()))
     return Decoding::None;
+  Layout layout = attr.getLayout();
+  if (tiles && layout == (isKey ? Layout::PackedKey : Layout::PackedValue))
+    return Decoding::Words;
   // What is used by many rows is decoded once.
   if (group * queryTokens > 2 * registers.getRows())
     return Decoding::Block;
-  Layout layout = attr.getLayout();
   if (dot)
     return layout == (isKey ? Layout::PackedKey : Layout::PackedValue) ? Decoding::Pairs
                                                                        : Decoding::Block;
@@ -66,7 +70,7 @@ void AttentionKernel::addComponent(Component &c, ComponentAttr attr, bool isKey,
   c.packed = allocate(tile / kPackedTokens * c.blockBytes());
   if (!c.isQuantized())
     return;
-  if (!c.hasBlocks() || c.decoding == Decoding::Halves)
+  if (!c.hasBlocks() || c.decodesBlocks())
     c.decoded = allocate(c.blockBytes());
   if (!c.hasScales())
     return;
@@ -80,7 +84,8 @@ AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAt
                                  Phase phase)
     : e(emitter), op(op), phase(phase),
       registers(phase == Phase::Decode ? schedule.getDecode() : schedule.getPrefill()),
-      dot(schedule.getProducts() == Products::Bf16Dot), lanes(schedule.getLanes()),
+      dot(schedule.getProducts() != Products::Fma),
+      tiles(schedule.getProducts() == Products::Bf16Tile), lanes(schedule.getLanes()),
       tile(schedule.getTile()), split(schedule.getSplit()),
       queryTokens(phase == Phase::Decode ? 1 : schedule.getQueryTokens()),
       heads(op.getValueComponent().getHeads()), group(op.getGroup()),
@@ -92,7 +97,9 @@ AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAt
     Term &term = terms.emplace_back();
     addComponent(term, op.getTermComponent(i), /*isKey=*/true,
                  offsetof(AttentionParams, keys) + i * sizeof(ComponentParam));
-    term.queries = allocate(headsPerItem * maxRows * term.width * getByteWidth(queryElement));
+    // Tiles read as many rows again.
+    int64_t queryRows = headsPerItem * maxRows + (tiles ? registers.getRows() : 0);
+    term.queries = allocate(queryRows * term.width * getByteWidth(queryElement));
     if (term.hasZeros())
       term.querySums = allocate(headsPerItem * maxRows * term.groups * 4);
   }
@@ -106,12 +113,20 @@ AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAt
   scores = allocate(rows * tile * 4);
   // A row of them for each group of the value's columns; a single row may lie where the
   // scores were.
-  int64_t probabilityBytes = dot ? 2 : 4;
+  int64_t probabilityBytes = dot && !tiles ? 2 : 4; // of tiles two bf16
   probabilities = dot || value.groups > 1
                       ? allocate(value.groups * rows * tile * probabilityBytes)
                       : scores;
   valueSums = allocate(rows * value.groups * 4);
   alphas = allocate(rows * value.groups * 4);
+  if (tiles) {
+    int64_t count = 0;
+    for (const Term &term : terms)
+      count += term.groups;
+    tileProducts = allocate(count * 2 * rows * tile * 4);
+    tileConfig = allocate(64);
+    tileSums = allocate(2 * rows * registers.getValueVectors() * kTileColumns * 4);
+  }
   units = usesUnits() ? allocate(stateRows * value.groups * 4) : 0;
 }
 
@@ -171,6 +186,8 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
 
   emitLoadQueries(params, firstHead);
   emitClearState();
+  if (tiles)
+    emitConfigureTiles();
 
   Value begin = e.mul(e.div(kvBegin, tile), tile);
   Value end = e.select(e.less(kvBegin, kvEnd), kvEnd, begin);
@@ -214,6 +231,8 @@ void AttentionKernel::emitBody(Value params, Value item, Value worker) {
     };
     e.loop(e.i64(0), e.i64(headsPerItem), 1, emitHead);
   });
+  if (tiles)
+    emitReleaseTiles();
   emitFinish(params, firstHead);
 }
 

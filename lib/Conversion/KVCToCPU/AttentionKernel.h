@@ -45,9 +45,14 @@ enum class Decoding {
   None,   ///< There are none.
   Block,  ///< A block at a time into scratch, from any layout.
   Halves, ///< The same to f16, of floats whose bytes lie as their lanes.
+  Words,  ///< A block at a time to a packed block of bf16, from packed images.
   Pairs,  ///< In registers: packed images to pairs of bf16, by table look-up.
   Lanes,  ///< In registers: integers whose bytes lie as their lanes, to f32.
 };
+
+/// What comes next of words that are decoded is prefetched in the time of decoding, one part
+/// in so many, and beside the products: neither is long enough.
+inline constexpr int64_t kDecodedShare = 2;
 
 class AttentionKernel {
 public:
@@ -106,8 +111,16 @@ private:
     bool isPacked() const { return layout != Layout::RowMajor; }
     /// The products read the page itself, but for blocks that are not wholly visible.
     bool isInPlace() const { return decoding == Decoding::None ? isPacked() : inRegisters(); }
+    /// Blocks are decoded into scratch as they lie in pages.
+    bool decodesBlocks() const {
+      return decoding == Decoding::Halves || decoding == Decoding::Words;
+    }
     /// Its blocks in pages are prefetched while products are taken.
-    bool prefetches() const { return isInPlace() || decoding == Decoding::Halves; }
+    bool prefetches() const { return isInPlace() || decodesBlocks(); }
+    /// Bytes of `bytes` of a tile that are prefetched while it is decoded.
+    int64_t prefetchedEarly(int64_t bytes) const {
+      return decoding == Decoding::Words ? bytes / kDecodedShare : 0;
+    }
     bool isQuantized() const { return decoding != Decoding::None; }
     /// A block of it in a page is read through one address.
     bool hasBlocks() const { return isPacked() || decoding >= Decoding::Halves; }
@@ -120,6 +133,8 @@ private:
         return 1;
       return (decoding == Decoding::Pairs ? 2 : 1) * (is4Bit() ? 2 : 1);
     }
+    /// Tables decode its words, whose columns are in the order of decodeWords.
+    bool usesTables() const { return decoding == Decoding::Pairs || decoding == Decoding::Words; }
     bool is4Bit() const { return attr.getElementType().isInteger(4); }
     /// Scales in memory, which differ among tokens or not.
     bool hasScales() const { return getNumScales(attr) > 0; }
@@ -181,6 +196,7 @@ private:
   /// 4 bits.
   llvm::SmallVector<Value> decodeLanes(const Component &c, Value bytes);
   void emitDecodeHalves(const Component &c, Value source, Value target);
+  void emitDecodeWords(const Component &c, bool isKey, Value source, Value target, Value ahead);
   void emitCopyRows(const Component &c, Value source, Value stride, Value block, Value target);
 
   // Scales (AttentionScales.cpp).
@@ -201,7 +217,7 @@ private:
                                             llvm::SmallVector<Value> acc);
   llvm::SmallVector<llvm::SmallVector<Value>> loadSteps(const Component &c, Value address);
   void emitPrefetch(const Component &c, Value offset, int64_t begin, int64_t bytes);
-  bool usesUnits() const { return dot && value.hasScales(); }
+  bool usesUnits() const { return dot && !tiles && value.hasScales(); }
   Value emitUnit(Value unitAddress, int64_t group, llvm::ArrayRef<Value> scores, Value newMax,
                  Value isNew);
   void emitStoreWeights(Value row, int64_t key, Value probability,
@@ -210,6 +226,16 @@ private:
   llvm::SmallVector<llvm::SmallVector<llvm::SmallVector<Value>>>
   loadValueSteps(Value block, llvm::ArrayRef<int64_t> vectors);
   int64_t getColumnBits() const;
+
+  // Products of tiles (AttentionTiles.cpp).
+  void emitTileScores(Value head, Value headIndex, Value firstRow);
+  void emitTileProducts(const Term &term, int64_t group, Value headIndex, Value firstRow,
+                        Value firstKey, int64_t target);
+  void emitTileValues(Value headIndex, Value firstRow);
+  void emitTileColumns(Value headIndex, Value firstRow, Value firstColumn, int64_t count);
+  void emitConfigureTiles();
+  void emitReleaseTiles();
+
   void emitFinishColumns(Value headIndex, Value row);
   void emitOrderColumns(Value base);
   Value modifyScore(Value dot, const ScorePoint &point);
@@ -235,7 +261,8 @@ private:
   AttentionOp op;
   Phase phase;
   RegisterTileAttr registers;
-  bool dot;
+  bool dot;   ///< operands are pairs of bf16
+  bool tiles; ///< of AMX; then `dot` too
   int64_t lanes, tile, split, queryTokens;
   int64_t heads, group, page;
   int64_t headsPerItem; ///< KV heads of one item
@@ -248,6 +275,9 @@ private:
   int64_t scratchBytes = 0;
   int64_t outputs, maxima, sums, scores, probabilities, alphas;
   int64_t valueSums; ///< of each row of a register tile and group: its zero points
+  int64_t tileProducts; ///< of each term and group: [2 rows][tile] f32
+  int64_t tileConfig;   ///< of the registers
+  int64_t tileSums;     ///< [2 rows][columns of a register tile] f32
   int64_t units;     ///< of each row and group: what its sums are multiples of; see usesUnits
 
   // Values of the item at hand.

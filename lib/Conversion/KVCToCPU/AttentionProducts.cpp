@@ -200,6 +200,8 @@ SmallVector<Value> AttentionKernel::emitTermProducts(const Term &term, int64_t g
 
 /// Scores of one register tile of rows with all keys of the tile.
 void AttentionKernel::emitScores(Value head, Value headIndex, Value firstRow) {
+  if (tiles)
+    return emitTileScores(head, headIndex, firstRow);
   int64_t numRows = registers.getRows(), numVectors = registers.getKeyVectors();
   e.loop(e.i64(0), e.i64(tile), numVectors * lanes, [&](Value firstKey) {
     SmallVector<Value> zeros(numRows * numVectors, e.splat(lanes, 0.0)), sums = zeros;
@@ -299,9 +301,16 @@ void AttentionKernel::emitStoreWeights(Value row, int64_t key, Value probability
       zeroSums[group] =
           e.fma(probability, e.load(vector, scratchAt(value.zeros + offset)), zeroSums[group]);
     Value rowOffset = e.mul(row, tile * bytes);
-    e.store(e.fromF32(weight, element),
-            scratchAt(probabilities + (group * registers.getRows() * tile + key) * bytes,
-                      rowOffset));
+    int64_t rows = registers.getRows() * (tiles ? 2 : 1);
+    Value stored = e.fromF32(weight, element);
+    auto store = [&](Value numbers, int64_t firstRow) {
+      e.store(numbers,
+              scratchAt(probabilities + ((group * rows + firstRow) * tile + key) * bytes,
+                        rowOffset));
+    };
+    store(stored, 0);
+    if (tiles) // what rounding took from them, in as many more rows
+      store(e.fromF32(e.subf(weight, e.toF32(stored)), element), registers.getRows());
   }
 }
 
@@ -372,7 +381,7 @@ void AttentionKernel::emitSoftmax(Value headIndex, Value firstRow) {
 /// Where codes of 4 bits are decoded in registers, two vectors have their columns in turn.
 SmallVector<int64_t> AttentionKernel::coverColumns(int64_t columns) const {
   SmallVector<int64_t> vectors;
-  bool inPairs = value.inRegisters() && value.is4Bit();
+  bool inPairs = (value.inRegisters() || value.usesTables()) && value.is4Bit();
   while (columns > 0) {
     int64_t count = std::min(lanes, columns);
     if (inPairs)
@@ -385,6 +394,8 @@ SmallVector<int64_t> AttentionKernel::coverColumns(int64_t columns) const {
 
 /// Adds the weighted values of the tile to one register tile of rows.
 void AttentionKernel::emitValues(Value headIndex, Value firstRow) {
+  if (tiles)
+    return emitTileValues(headIndex, firstRow);
   int64_t perChunk = registers.getValueVectors();
   if (value.inRegisters() && value.is4Bit())
     perChunk = llvm::alignTo(perChunk, 2);
@@ -545,9 +556,9 @@ void AttentionKernel::emitFinishColumns(Value headIndex, Value row) {
 /// Puts the columns of a row in their order: vectors of 4-bit codes have every other, or
 /// every other 4.
 void AttentionKernel::emitOrderColumns(Value base) {
-  if (!value.inRegisters() || !value.is4Bit())
+  if (!(value.inRegisters() || value.usesTables()) || !value.is4Bit())
     return;
-  int64_t run = value.decoding == Decoding::Pairs ? 4 : 1;
+  int64_t run = value.usesTables() ? 4 : 1;
   int64_t column = 0;
   SmallVector<int64_t> vectors = coverColumns(value.width);
   for (size_t v = 0; v < vectors.size(); v += 2) {

@@ -200,7 +200,7 @@ Value Emitter::toF32(Value x) {
 Value Emitter::fromF32(Value x, Type element) {
   if (element.isF32())
     return x;
-  if (element.isBF16() && tier != CPUTier::AVX512BF16)
+  if (element.isBF16() && !hasBF16(tier))
     return f32ToBF16(x);
   if (element.isF16() && tier == CPUTier::Plain)
     return f32ToF16(x);

@@ -10,6 +10,8 @@
 #include "Params.h"
 #include "RowKernels.h"
 
+#include "kvc/Dialect/KVC/IR/MatrixTiles.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -60,14 +62,20 @@ static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
   }
   if (failed(checkLayout(op, op.getValueComponent(), Layout::PackedValue)))
     return failure();
-  if (cpu.getProducts() != Products::Bf16Dot)
+  if (cpu.getProducts() == Products::Fma)
     return success();
+  StringRef products = stringifyProducts(cpu.getProducts());
   if (!allBF16)
-    return op.emitOpError(
-        "expected bf16 queries and bf16 or quantised components for bf16_dot products");
-  if (tier != CPUTier::AVX512BF16)
-    return op.emitOpError("expected tier avx512_bf16 for bf16_dot products, got ")
-           << stringifyCPUTier(tier);
+    return op.emitOpError("expected bf16 queries and bf16 or quantised components for ")
+           << products << " products";
+  bool isTile = cpu.getProducts() == Products::Bf16Tile;
+  if (isTile && !hasTileWidths(op))
+    return op.emitOpError("expected widths that are multiples of ")
+           << kTileDepth << " up to " << kMaxTileWidth << " for " << products << " products";
+  if (isTile ? tier != CPUTier::AMX : !hasBF16(tier))
+    return op.emitOpError("expected tier ")
+           << (isTile ? "amx" : "avx512_bf16 or amx") << " for " << products
+           << " products, got " << stringifyCPUTier(tier);
   return success();
 }
 

@@ -56,7 +56,7 @@ void ConvertKVCToCPUPass::runOnOperation() {
   ModuleOp module = getOperation();
   std::optional<CPUTier> parsed = symbolizeCPUTier(tier);
   if (!parsed) {
-    module.emitError("expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '")
+    module.emitError("expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '")
         << tier << "'";
     return signalPassFailure();
   }

@@ -45,17 +45,6 @@ struct LowerLookup final : Lowering<LookupOp> {
     if (!plan.sharesPages)
       first = k.add(first, k.div(k.threadId(), plan.lanes));
     Value table = k.element(adaptor.getPageIds()[0], item.firstPage, 4);
-    SmallVector<Type> types(plan.pageIds, k.i32Type());
-    // Emits a branch: two lists of ids, or zeros.
-    auto choose = [&](Value condition, auto then, auto otherwise) {
-      auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, condition, true);
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(rewriter, op.getLoc(), then());
-      rewriter.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(rewriter, op.getLoc(), otherwise());
-      return SmallVector<Value>(branch.getResults());
-    };
     auto load = [&](Value address) { return k.loadInvariant(k.i32Type(), address, 4); };
     auto loadEach = [&] {
       SmallVector<Value> ids;
@@ -67,13 +56,13 @@ struct LowerLookup final : Lowering<LookupOp> {
       }
       return ids;
     };
-    auto loadWhole = [&] {
-      // Each lane loads one, so that a warp reads them at once.
-      int64_t count = keys / pageSize, lanes = llvm::PowerOf2Ceil(count);
-      Value lane = k.bitAnd(k.threadId(), lanes - 1);
-      if (lanes != count)
-        lane = k.min(lane, k.i32(count - 1));
+    auto loadAtOnce = [&] {
+      // Each lane loads one, so that a warp reads them at once; likewise clamped.
+      int64_t count = keys / pageSize;
+      Value lane = k.bitAnd(k.threadId(), llvm::PowerOf2Ceil(count) - 1);
       Value index = k.add(k.mul(adaptor.getTile()[0], count), lane);
+      index = k.min(k.max(index, k.div(item.kvBegin, pageSize)),
+                    k.div(k.add(item.kvEnd, -1), pageSize));
       Value own = load(k.element(table, index, 4));
       SmallVector<Value> ids;
       for (int64_t i = 0; i < plan.pageIds; ++i)
@@ -81,21 +70,28 @@ struct LowerLookup final : Lowering<LookupOp> {
       return ids;
     };
     auto loadIds = [&] {
-      // A tile of whole pages, all of the item: their ids lie side by side.
+      // The ids of a tile of whole pages lie side by side.
       if (!plan.sharesPages || pageSize > keys || plan.pageIds == 1 || plan.pageIds > kWarpSize)
         return loadEach();
-      Value begins = k.compare(Predicate::sge, first, item.kvBegin);
-      Value ends = k.compare(Predicate::sle, k.add(first, keys), item.kvEnd);
-      return choose(arith::AndIOp::create(rewriter, op.getLoc(), begins, ends), loadWhole,
-                    loadEach);
+      return loadAtOnce();
     };
-    SmallVector<Value> ids;
-    if (op.getMayBeEmpty()) // An item without keys owns no page.
-      ids = choose(k.compare(Predicate::slt, item.kvBegin, item.kvEnd), loadIds,
-                   [&] { return SmallVector<Value>(plan.pageIds, k.i32(0)); });
-    else
-      ids = loadIds();
-    rewriter.replaceOpWithMultiple(op, {ids});
+    if (!op.getMayBeEmpty()) {
+      rewriter.replaceOpWithMultiple(op, {loadIds()});
+      return success();
+    }
+    // An item without keys owns no page.
+    SmallVector<Type> types(plan.pageIds, k.i32Type());
+    Value isOwner = k.compare(Predicate::slt, item.kvBegin, item.kvEnd);
+    auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, isOwner, true);
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(branch.thenBlock());
+      scf::YieldOp::create(rewriter, op.getLoc(), loadIds());
+      rewriter.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(rewriter, op.getLoc(),
+                           SmallVector<Value>(plan.pageIds, k.i32(0)));
+    }
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(branch.getResults())});
     return success();
   }
 };

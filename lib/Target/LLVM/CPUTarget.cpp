@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "kvc/Target/LLVM/CPUTarget.h"
 
+#include "kvc/Support/TilePermission.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -18,12 +20,16 @@
 using namespace mlir;
 using namespace kvc;
 
-/// Features of the host; found once.
+/// Features of the host that the system lets this process use; found once.
 static const llvm::StringMap<bool> &getHostFeatures() {
   static const llvm::StringMap<bool> features = [] {
     llvm::StringMap<bool> result;
     for (const auto &feature : llvm::sys::getHostCPUFeatures())
       result[feature.getKey()] = feature.getValue();
+    if (result.lookup("amx-tile") && !requestTiles())
+      for (auto &feature : result)
+        if (feature.getKey().starts_with("amx"))
+          feature.setValue(false);
     return result;
   }();
   return features;
@@ -107,7 +113,7 @@ FailureOr<CPUTarget> kvc::resolveCPUTarget(StringRef tier, StringRef cpu, String
 
   std::optional<CPUTier> givenTier = symbolizeCPUTier(tier);
   if (!tier.empty() && !givenTier)
-    return emitError() << "expected tier to be avx512_bf16, avx512, avx2 or plain, got '"
+    return emitError() << "expected tier to be amx, avx512_bf16, avx512, avx2 or plain, got '"
                        << tier << "'";
   bool isX86 = llvm::Triple(result.triple).isX86();
   if (givenTier && *givenTier != CPUTier::Plain && !isX86)

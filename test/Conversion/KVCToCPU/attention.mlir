@@ -20,6 +20,9 @@
 // RUN: %{convert} | FileCheck %s --check-prefixes=CHECK,DOT
 // REDEFINE: %{layout} = row_major
 // RUN: %{convert} | FileCheck %s --check-prefix=ROWS --implicit-check-not=llvm.intr.prefetch
+// REDEFINE: %{tier} = amx
+// REDEFINE: %{layout} = packed
+// RUN: %{convert} | FileCheck %s --check-prefixes=CHECK,TILE
 
 !cache = !kvc.cache<page = 16, k: 2x128xbf16, v: 2x128xbf16>
 
@@ -34,6 +37,8 @@
 // PLAIN:         arith.mulf {{.*}} : vector<4xf32>
 // FMA:           math.fma
 // DOT:           x86vector.avx512.dot
+// TILE:          llvm.x86.ldtilecfg
+// TILE:          llvm.x86.tdpbf16ps
 // CHECK:         llvm.intr.prefetch
 // CHECK-LABEL: llvm.func internal @bf16.merge_parts(
 // CHECK-NOT:     llvm.intr.prefetch

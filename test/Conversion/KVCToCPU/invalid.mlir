@@ -5,7 +5,7 @@
 // RUN: not kvc-opt %s -convert-kvc-to-cpu=tier=sse2 -split-input-file \
 // RUN:   -allow-unregistered-dialect 2>&1 | FileCheck %s
 
-// CHECK: error: expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'
+// CHECK: error: expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'
 
 // No schedule.
 !cache = !kvc.cache<page = 16, k: 1x8xbf16, v: 1x8xbf16>
@@ -108,7 +108,7 @@ func.func @attention(%q: tensor<?x1x8xf16>, %cache: !cache, %batch: !kvc.batch) 
 // bf16_dot is an instruction of one tier.
 !cache = !kvc.cache<page = 16, k: 1x8xbf16, v: 1x8xbf16>
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
-  // expected-error@below {{'kvc.attention' op expected tier avx512_bf16 for bf16_dot products, got plain}}
+  // expected-error@below {{'kvc.attention' op expected tier avx512_bf16 or amx for bf16_dot products, got plain}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
       schedule = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 64,
           decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
@@ -116,6 +116,35 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
           query_tokens = 1, split = 64>}
       : !cache, tensor<?x1x8xbf16> -> tensor<?x1x8xbf16>
   return %out : tensor<?x1x8xbf16>
+}
+
+// -----
+
+// Tiles are of whole columns, and of one tier too.
+!cache = !kvc.cache<page = 16, k: 1x64xbf16, v: 1x40xbf16>
+func.func @attention(%q: tensor<?x1x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x40xbf16> {
+  // expected-error@below {{'kvc.attention' op expected widths that are multiples of 32 up to 1024 for bf16_tile products}}
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
+      schedule = #kvc.cpu_schedule<products = bf16_tile, lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+          query_tokens = 1, split = 64>}
+      : !cache, tensor<?x1x64xbf16> -> tensor<?x1x40xbf16>
+  return %out : tensor<?x1x40xbf16>
+}
+
+// -----
+
+!cache = !kvc.cache<page = 16, k: 1x64xbf16, v: 1x64xbf16>
+func.func @attention(%q: tensor<?x1x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x64xbf16> {
+  // expected-error@below {{'kvc.attention' op expected tier amx for bf16_tile products, got plain}}
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
+      schedule = #kvc.cpu_schedule<products = bf16_tile, lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+          query_tokens = 1, split = 64>}
+      : !cache, tensor<?x1x64xbf16> -> tensor<?x1x64xbf16>
+  return %out : tensor<?x1x64xbf16>
 }
 
 // -----

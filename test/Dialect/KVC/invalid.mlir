@@ -1228,6 +1228,15 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 32, tile =
 
 // -----
 
+// cpu_schedule: rows of tiles have rows beside them.
+// expected-error@below {{expected at most 8 rows and 4 vectors for bf16_tile products, got #kvc.register_tile<rows = 12, key_vectors = 4, value_vectors = 4>}}
+module attributes {test.a = #kvc.cpu_schedule<products = bf16_tile, lanes = 16, tile = 64,
+    decode = <rows = 4, key_vectors = 4, value_vectors = 4>,
+    prefill = <rows = 12, key_vectors = 4, value_vectors = 4>,
+    query_tokens = 8, split = 64>} {}
+
+// -----
+
 // cpu_schedule: bf16_dot has vectors of 16.
 // expected-error@below {{expected 16 lanes for bf16_dot products, got 8}}
 module attributes {test.a = #kvc.cpu_schedule<products = bf16_dot, lanes = 8, tile = 64,

@@ -2,6 +2,7 @@
 // RUN: kvc-opt %s -kvc-plan="target=cpu tier=avx2" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AVX2
 // RUN: kvc-opt %s -kvc-plan="target=cpu tier=avx512" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: kvc-opt %s -kvc-plan="target=cpu tier=avx512_bf16" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,BF16
+// RUN: kvc-opt %s -kvc-plan="target=cpu tier=amx" -verify-roundtrip | FileCheck %s --check-prefixes=CHECK,AMX
 // RUN: kvc-opt %s -kvc-plan="target=cpu" | FileCheck %s --check-prefix=HOST
 // RUN: kvc-opt %s -kvc-plan="target=cpu tier=plain split=65" | FileCheck %s --check-prefix=SPLIT
 
@@ -14,7 +15,7 @@
 !narrow = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x24xbf16>
 !wide = !kvc.cache<page = 16, k: 1x576xf32, v: 1x576xf32>
 
-// The tier gives the lanes; vdpbf16ps is taken where the processor has it and all
+// The tier gives the lanes; tiles and vdpbf16ps are taken where the processor has them and all
 // operands are bf16. Rows of decode are query heads that share a KV head: all 4 where
 // there are registers for their accumulators, so that each key is loaded once.
 // CHECK-LABEL: func.func @all_bf16
@@ -22,6 +23,7 @@
 // AVX2:          products = fma, lanes = 8, tile = 64, decode = <rows = 2, key_vectors = 4,
 // AVX512:        products = fma, lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4,
 // BF16:          products = bf16_dot, lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4,
+// AMX:           products = bf16_tile, lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4, value_vectors = 4>, prefill = <rows = 8,
 // CHECK-SAME:    query_tokens = 24, split = 4096>
 // A split is rounded up to whole tiles.
 // SPLIT-LABEL: func.func @all_bf16
@@ -67,6 +69,25 @@ func.func @negative_narrow_values(%q: tensor<?x32x128xbf16>, %cache: !narrow,
   return %out : tensor<?x32x24xbf16>
 }
 
+// i8 beside few heads is sooner multiplied in f32 than decoded to bf16, and tiles are whole.
+// AMX-LABEL: func.func @negative_tiles
+// AMX:         products = fma
+// AMX:         products = bf16_tile
+// AMX:         products = fma
+!i8 = !kvc.cache<page = 16, k: 8x128xi8 scale<f32, token>, v: 8x128xi8 scale<f32, token>>
+!odd = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x80xbf16>
+func.func @negative_tiles(%few: tensor<?x32x128xbf16>, %many: tensor<?x128x128xbf16>, %i8: !i8,
+                          %odd: !odd, %batch: !kvc.batch)
+    -> (tensor<?x32x128xbf16>, tensor<?x128x128xbf16>, tensor<?x32x80xbf16>) {
+  %0 = kvc.attention %i8 at %batch terms(%few * k) value(v) {scale = 1.0 : f32}
+      : !i8, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
+  %1 = kvc.attention %i8 at %batch terms(%many * k) value(v) {scale = 1.0 : f32}
+      : !i8, tensor<?x128x128xbf16> -> tensor<?x128x128xbf16>
+  %2 = kvc.attention %odd at %batch terms(%few * k) value(v) {scale = 1.0 : f32}
+      : !odd, tensor<?x32x128xbf16> -> tensor<?x32x80xbf16>
+  return %0, %1, %2 : tensor<?x32x128xbf16>, tensor<?x128x128xbf16>, tensor<?x32x80xbf16>
+}
+
 // Wide values beside one row are cut into chunks of equal size that fit a register
 // tile: 144, 72 and 36 vectors.
 // CHECK-LABEL: func.func @wide_values
@@ -74,6 +95,7 @@ func.func @negative_narrow_values(%q: tensor<?x32x128xbf16>, %cache: !narrow,
 // AVX2:          decode = <rows = 1, key_vectors = 8, value_vectors = 8>
 // AVX512:        decode = <rows = 1, key_vectors = 4, value_vectors = 12>
 // BF16:          decode = <rows = 1, key_vectors = 4, value_vectors = 12>
+// AMX:           decode = <rows = 1, key_vectors = 4, value_vectors = 12>
 // CHECK-SAME:    query_tokens = 96
 func.func @wide_values(%q: tensor<?x1x576xf32>, %cache: !wide, %batch: !kvc.batch)
     -> tensor<?x1x576xf32> {

@@ -7,7 +7,7 @@
 // RUN: not kvc-opt %s -kvc-plan=prefill-batch=1025 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected a prefill-batch of 1 to 1024 sequences, got 1025"
 // RUN: not kvc-opt %s -kvc-plan=q-len=0 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected a q-len of 1 to 16384 tokens, got 0"
 // RUN: not kvc-opt %s -kvc-plan=bandwidth=-1.0 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected a bandwidth up to 1e18 bytes a second, got -1"
-// RUN: not kvc-opt %s -kvc-plan=tier=sse2 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'"
+// RUN: not kvc-opt %s -kvc-plan=tier=sse2 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got 'sse2'"
 // RUN: not kvc-opt %s -kvc-plan=forms=heads_n 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected forms of heads_m, tokens_m, rows and columns, got 'heads_n'"
 // RUN: not kvc-opt %s -kvc-plan=prefill-forms=rows, 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected forms of heads_m, tokens_m, rows and columns, got ''"
 // RUN: not kvc-opt %s -kvc-plan=forms=heads_m: 2>&1 | FileCheck %s --check-prefix=OPTION -DMESSAGE="expected rows (8 to 128), keys (16 to 256), stages (2 to 8) and warps (1, 2, 4 or 8) like 16x64x3x4, or the first of them, got ''"

@@ -250,7 +250,7 @@ TEST_F(CompilerErrorTest, RefusesUnknownOptions) {
     options.struct_size = sizeof(options);
   };
   options.tier = "avx1024";
-  expectRefused("expected tier to be avx512_bf16, avx512, avx2 or plain, got 'avx1024'");
+  expectRefused("expected tier to be amx, avx512_bf16, avx512, avx2 or plain, got 'avx1024'");
   options.layout = "diagonal";
   expectRefused("expected layout to be packed or row_major, got 'diagonal'");
   options.precision = "f16";

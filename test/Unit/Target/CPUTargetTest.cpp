@@ -56,6 +56,10 @@ TEST_F(CPUTargetTest, TierBringsItsFeatures) {
   EXPECT_EQ(target->tier, CPUTier::AVX512BF16);
   EXPECT_EQ(target->cpu, "x86-64");
   EXPECT_THAT(target->features, HasSubstr("+avx512bf16"));
+  auto amx = resolve("amx");
+  ASSERT_TRUE(succeeded(amx)) << message;
+  EXPECT_EQ(amx->tier, CPUTier::AMX);
+  EXPECT_THAT(amx->features, HasSubstr("+amx-bf16"));
   auto plain = resolve("plain");
   ASSERT_TRUE(succeeded(plain)) << message;
   EXPECT_THAT(plain->features, IsEmpty());
@@ -64,6 +68,8 @@ TEST_F(CPUTargetTest, TierBringsItsFeatures) {
 
 TEST_F(CPUTargetTest, CPUTellsTheTier) {
   EXPECT_EQ(resolve("", "znver4")->tier, CPUTier::AVX512BF16);
+  EXPECT_EQ(resolve("", "sapphirerapids")->tier, CPUTier::AMX);
+  EXPECT_EQ(resolve("", "sapphirerapids", "-amx-bf16")->tier, CPUTier::AVX512);
   EXPECT_EQ(resolve("", "skylake-avx512")->tier, CPUTier::AVX512);
   EXPECT_EQ(resolve("", "znver3")->tier, CPUTier::AVX2);
   EXPECT_EQ(resolve("", "x86-64")->tier, CPUTier::Plain);
@@ -73,7 +79,7 @@ TEST_F(CPUTargetTest, CPUTellsTheTier) {
 
 TEST_F(CPUTargetTest, RefusesUnknownNames) {
   EXPECT_TRUE(failed(resolve("avx1024")));
-  EXPECT_EQ(message, "expected tier to be avx512_bf16, avx512, avx2 or plain, got 'avx1024'");
+  EXPECT_EQ(message, "expected tier to be amx, avx512_bf16, avx512, avx2 or plain, got 'avx1024'");
   EXPECT_TRUE(failed(resolve("", "z80")));
   EXPECT_EQ(message, "expected cpu to be a processor of x86_64 known to LLVM, got 'z80'");
   EXPECT_TRUE(failed(resolve("", "", "+teleport")));

@@ -179,11 +179,18 @@ LogicalResult CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
                                       int64_t queryTokens, int64_t split) {
   if (lanes != 4 && lanes != 8 && lanes != 16)
     return emitError() << "expected 4, 8 or 16 lanes, got " << lanes;
-  if (products == Products::Bf16Dot && lanes != 16)
-    return emitError() << "expected 16 lanes for bf16_dot products, got " << lanes;
+  if (products != Products::Fma && lanes != 16)
+    return emitError() << "expected 16 lanes for " << stringifyProducts(products)
+                       << " products, got " << lanes;
   if (tile < kPackedTokens || tile % kPackedTokens != 0 || tile > 1024)
     return emitError() << "expected a tile that is a multiple of " << kPackedTokens
                        << " up to 1024, got " << tile;
+  for (RegisterTileAttr registers : {decode, prefill})
+    if (products == Products::Bf16Tile &&
+        (registers.getRows() > 8 || registers.getKeyVectors() > 4 ||
+         registers.getValueVectors() > 4))
+      return emitError() << "expected at most 8 rows and 4 vectors for bf16_tile products, got "
+                         << registers;
   for (RegisterTileAttr registers : {decode, prefill})
     if ((tile / lanes) % registers.getKeyVectors() != 0)
       return emitError() << "expected key_vectors to divide the " << tile / lanes

@@ -7,6 +7,7 @@
 // Chooses one layout for each component of each cache type of a module. All
 // functions share the pool, so the choice is made for the type, not the value.
 //===----------------------------------------------------------------------===//
+#include "kvc/Dialect/KVC/IR/MatrixTiles.h"
 #include "kvc/Dialect/KVC/Transforms/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -30,6 +31,8 @@ struct CacheUse {
   Location loc;
   llvm::StringSet<> keys, values;
   bool foreign = false; ///< Made from somebody else's buffers.
+  bool paired = true;   ///< Its queries are bf16 alone.
+  bool tiled = true;    ///< Tiles take its products.
 };
 
 struct AssignCacheLayoutPass final
@@ -38,6 +41,11 @@ struct AssignCacheLayoutPass final
   void runOnOperation() override;
 };
 } // namespace
+
+static bool isBF16(AttentionOp op) {
+  return llvm::all_of(op.getQueries(),
+                      [](Value query) { return getElementTypeOrSelf(query).isBF16(); });
+}
 
 static llvm::MapVector<CacheType, CacheUse> collectUses(ModuleOp module) {
   llvm::MapVector<CacheType, CacheUse> uses;
@@ -51,6 +59,8 @@ static llvm::MapVector<CacheType, CacheUse> collectUses(ModuleOp module) {
       for (StringAttr name : attention.getComponents().getAsRange<StringAttr>())
         use.keys.insert(name.getValue());
       use.values.insert(attention.getValue());
+      use.paired &= isBF16(attention);
+      use.tiled &= takesTiles(attention);
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       useOf(append.getCache());
     } else if (auto foreign = dyn_cast<CacheFromBuffersOp>(op)) {
@@ -88,8 +98,8 @@ void AssignCacheLayoutPass::runOnOperation() {
     module.emitError("expected layout 'packed' or 'row_major', got '") << layout << "'";
     return signalPassFailure();
   }
-  if (codes != "pairs" && codes != "lanes") {
-    module.emitError("expected codes 'pairs' or 'lanes', got '") << codes << "'";
+  if (codes != "pairs" && codes != "tiles" && codes != "lanes") {
+    module.emitError("expected codes 'pairs', 'tiles' or 'lanes', got '") << codes << "'";
     return signalPassFailure();
   }
 
@@ -100,7 +110,8 @@ void AssignCacheLayoutPass::runOnOperation() {
       Layout chosen = Layout::RowMajor;
       if (layout == "packed") {
         StringRef why;
-        chosen = choosePacked(type, component, use, codes == "lanes", why);
+        bool lanes = codes == "lanes" || (codes == "tiles" ? !use.tiled : !use.paired);
+        chosen = choosePacked(type, component, use, lanes, why);
         if (!why.empty())
           remark::missed(use.loc, remark::RemarkOpts::name("PackedLayout").category(DEBUG_TYPE))
               << remark::reason("component '{0}' stays row-major: {1}",

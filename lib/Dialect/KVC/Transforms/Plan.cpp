@@ -77,7 +77,7 @@ LogicalResult PlanPass::readOptions() {
   };
   std::optional<CPUTier> parsed = resolveTier(tier);
   if (!parsed)
-    return emitError() << "expected tier 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '"
+    return emitError() << "expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '"
                        << tier << "'";
   cpuTier = *parsed;
   processor = resolveTarget(module, target, cpuTier);

@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
 
+#include "kvc/Dialect/KVC/IR/MatrixTiles.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -28,6 +30,10 @@ static constexpr int64_t kPrefillRows = 96;
 /// to be small. The narrower the row, the likelier that is: of some 10^4 rows that
 /// were compared, the worst error was 3.4e-3 at 128 columns and 4.5e-3 at 64.
 static constexpr int64_t kMinDotWidth = 128;
+
+/// Rows, and tiles of keys or columns beside each other, of bf16_tile: the eight registers
+/// hold four sums and operands, and each row takes two rows of probabilities.
+static constexpr int64_t kTileRows = 8, kTileVectors = 4;
 
 /// Most vectors of value columns that a register tile may have.
 static constexpr int64_t kMaxValueVectors = 16;
@@ -67,6 +73,14 @@ static RegisterTileAttr chooseTile(MLIRContext *context, CPUTier tier, int64_t t
                                llvm::divideCeil(columns, chunks));
 }
 
+/// The same for products of tiles.
+static RegisterTileAttr chooseMatrixTile(MLIRContext *context, int64_t totalRows,
+                                         int64_t valueWidth) {
+  int64_t blocks = llvm::divideCeil(totalRows, kTileRows);
+  return RegisterTileAttr::get(context, llvm::divideCeil(totalRows, blocks), kTileVectors,
+                               std::min(kTileVectors, valueWidth / kTileColumns));
+}
+
 CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   auto isBF16 = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getElementType().isBF16();
@@ -84,6 +98,11 @@ CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   int64_t group = op.getGroup(), valueWidth = op.getValueComponent().getWidth();
   int64_t queryTokens = std::max<int64_t>(1, kPrefillRows / group);
   MLIRContext *context = op.getContext();
+  if (tier == CPUTier::AMX && takesTiles(op))
+    return CPUScheduleAttr::get(context, Products::Bf16Tile, getLanes(tier), kTile,
+                                chooseMatrixTile(context, group, valueWidth),
+                                chooseMatrixTile(context, group * queryTokens, valueWidth),
+                                queryTokens, llvm::alignTo(split, kTile));
   return CPUScheduleAttr::get(context, dot ? Products::Bf16Dot : Products::Fma, getLanes(tier),
                               kTile, chooseTile(context, tier, group, valueWidth),
                               chooseTile(context, tier, group * queryTokens, valueWidth),
@@ -118,7 +137,7 @@ Cost plan::getCPUCost(const Problem &problem, CPUScheduleAttr schedule, TargetAt
   cost.operations = scores * 2 * (problem.keyWidth + problem.valueWidth);
   double f32Rate = target.getF32Rate().convertToDouble();
   double dotRate = target.getMatrixRate(BFloat16Type::get(target.getContext()));
-  bool usesDot = schedule.getProducts() == Products::Bf16Dot && dotRate > 0;
+  bool usesDot = schedule.getProducts() != Products::Fma && dotRate > 0;
   double compute = cost.operations / (usesDot ? dotRate : f32Rate) +
                    scores * kScoreOperations / f32Rate;
   double memory = cost.memoryBytes / target.getBandwidth().convertToDouble();

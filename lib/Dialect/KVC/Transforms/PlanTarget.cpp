@@ -31,7 +31,8 @@ static TargetAttr getHopper(MLIRContext *context, StringRef name, double bandwid
 }
 
 /// The host's cores, and what one of the tier does at 3 GHz: two vector
-/// instructions a cycle, or one vdpbf16ps.
+/// instructions a cycle, one vdpbf16ps, or a sixteenth of a tdpbf16ps, whose tiles have 8 of
+/// 16 rows.
 static TargetAttr getHost(MLIRContext *context, CPUTier tier) {
   constexpr double kClock = 3e9, kCoreBandwidth = 16e9, kSocketBandwidth = 200e9;
   Builder b(context);
@@ -39,9 +40,11 @@ static TargetAttr getHost(MLIRContext *context, CPUTier tier) {
   // Without FMA, a multiplication and an addition are two instructions.
   double f32Rate = cores * kClock * 2 * getLanes(tier) * (tier == CPUTier::Plain ? 1 : 2);
   DictionaryAttr matrixRates;
-  if (tier == CPUTier::AVX512BF16)
+  if (hasBF16(tier)) {
+    double perClock = tier == CPUTier::AMX ? 2 * 8 * 16 * 32 / 16 : 2 * 2 * getLanes(tier);
     matrixRates = b.getDictionaryAttr(
-        b.getNamedAttr("bf16", b.getF64FloatAttr(cores * kClock * 2 * 2 * getLanes(tier))));
+        b.getNamedAttr("bf16", b.getF64FloatAttr(cores * kClock * perClock)));
+  }
   return TargetAttr::get(context, "cpu", TargetKind::CPU, cores,
                          APFloat(std::min(cores * kCoreBandwidth, kSocketBandwidth)),
                          matrixRates, APFloat(f32Rate), /*cache=*/cores * (2 << 20),

@@ -176,7 +176,8 @@ def KVC_AlibiAttr : KVC_Attr<"Alibi", "alibi",
 
 def KVC_Products : I32EnumAttr<"Products", "how products are computed", [
     I32EnumAttrCase<"Fma", 0, "fma">,
-    I32EnumAttrCase<"Bf16Dot", 1, "bf16_dot">]> {
+    I32EnumAttrCase<"Bf16Dot", 1, "bf16_dot">,
+    I32EnumAttrCase<"Bf16Tile", 2, "bf16_tile">]> {
   let cppNamespace = "::kvc";
   let genSpecializedAttr = 0;
 }
@@ -203,7 +204,9 @@ def KVC_CPUScheduleAttr : KVC_Attr<"CPUSchedule", "cpu_schedule"> {
     Two kernels are made of an attention: `decode`, for batches with one query
     token a sequence, and `prefill`.
 
-    * `products`: `bf16_dot` (vdpbf16ps) or `fma` (in f32).
+    * `products`: `bf16_tile` (AMX, tdpbf16ps; probabilities in two bf16 each), `bf16_dot`
+      (vdpbf16ps) or `fma` (in f32). With `bf16_tile` a register tile has at most 8 rows,
+      and its vectors are tiles of 16 keys or columns.
     * `lanes`: f32 lanes of a vector: 16, 8 or 4.
     * `tile`: tokens a step of the online softmax; a multiple of 16.
     * `decode`, `prefill`: the register tile of each.

@@ -22,9 +22,11 @@ def AssignCacheLayoutPass : Pass<"kvc-assign-cache-layout", "::mlir::ModuleOp"> 
     `layout=row_major` every component becomes row-major. Types that
     already name a packed layout keep it under `layout=packed`.
 
-    Codes of 8 and 4 bits have two kinds of images: `codes=pairs` gives these packed
-    layouts, for products of pairs; `codes=lanes`, for products in f32, gives `lane_key`
-    to keys and leaves values row-major.
+    Codes of 8 and 4 bits have two kinds of images. `codes=pairs` gives these packed
+    layouts, for products of pairs, to caches that bf16 queries alone read; `codes=tiles`
+    gives them to caches whose products AMX tiles take. `codes=lanes`, for products in f32,
+    gives `lane_key` to keys and leaves values row-major, as the other caches have it in any
+    case.
 
     ```mlir
     // kvc-opt -kvc-assign-cache-layout="layout=packed"
@@ -37,7 +39,7 @@ def AssignCacheLayoutPass : Pass<"kvc-assign-cache-layout", "::mlir::ModuleOp"> 
     Option<"layout", "layout", "std::string", "\"packed\"",
            "packed or row_major">,
     Option<"codes", "codes", "std::string", "\"pairs\"",
-           "pairs or lanes: what products of quantised components are of">
+           "pairs, tiles or lanes: what products of quantised components are of">
   ];
   let dependentDialects = ["::kvc::KVCDialect"];
 }
@@ -90,7 +92,7 @@ def PlanPass : Pass<"kvc-plan", "::mlir::ModuleOp"> {
     Option<"bandwidth", "bandwidth", "double", "0.0",
            "bytes that memory gives a second, if not what the target says">,
     Option<"tier", "tier", "std::string", "\"\"",
-           "cpu: avx512_bf16, avx512, avx2 or plain (default: the host's)">,
+           "cpu: amx, avx512_bf16, avx512, avx2 or plain (default: the host's)">,
     Option<"forms", "forms", "std::string", "::kvc::kDecodeForms.str()",
            "gpu: forms of decode, separated by commas; 'heads_m:16x64x3x4' is one with 16 rows, "
            "64 keys, 3 stages and 4 warps, of which the last may be left out">,
