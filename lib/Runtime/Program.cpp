@@ -34,8 +34,7 @@ static kvc_status_t place(const kvc_program_t *program, uint32_t function,
                 getName(blob, function),
                 device ? "a CPU stream" : "a stream of a device",
                 getTarget(blob), stream.describe().c_str());
-  if (!device && std::strcmp(getTarget(blob), "x86_64 amx") == 0 &&
-      !kvc::requestTiles())
+  if (!device && std::strcmp(getTarget(blob), "x86_64 amx") == 0 && !kvc::requestTiles())
     return fail(KVC_STATUS_UNSUPPORTED,
                 "function '%s': expected AMX tiles for a program of target "
                 "'%s', got a processor or a system without",

@@ -75,9 +75,9 @@ struct CommandLine {
       "device", cl::value_desc("name"), cl::init("cpu"), cl::cat(category),
       cl::desc("Where to run: cpu (default), emulator, cuda (or cuda:1, ...), or the path of a "
                "library with CUDA's driver interface; list: show what there is")};
-  cl::opt<std::string> tier{
-      "tier", cl::value_desc("name"), cl::cat(category),
-      cl::desc("cpu: amx, avx512_bf16, avx512, avx2 or plain (default: the best that the host has)")};
+  cl::opt<std::string> tier{"tier", cl::value_desc("name"), cl::cat(category),
+                            cl::desc("cpu: amx, avx512_bf16, avx512, avx2 or plain (default: "
+                                     "the best that the host has)")};
   cl::opt<std::string> layout{"layout", cl::value_desc("name"), cl::cat(category),
                               cl::desc("cpu, definition: of caches: packed (default) or row_major")};
   cl::opt<int64_t> split{

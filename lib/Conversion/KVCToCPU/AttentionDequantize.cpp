@@ -414,7 +414,8 @@ void AttentionKernel::emitDecodeWords(const Component &c, bool isKey, Value sour
     e.loop(e.i64(0), e.i64(c.storedBytes()), kBytes, [&](Value offset) {
       Value to = e.offset(target, e.mul(offset, operands));
       prefetch(offset);
-      for (auto [i, operand] : llvm::enumerate(decodeWords(c, e.load(line, e.offset(source, offset)))))
+      for (auto [i, operand] :
+           llvm::enumerate(decodeWords(c, e.load(line, e.offset(source, offset)))))
         e.store(operand, e.offset(to, i * 64));
     });
     return;

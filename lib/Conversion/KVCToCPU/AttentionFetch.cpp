@@ -170,8 +170,7 @@ void AttentionKernel::emitFetch(const Component &c, bool isKey, Value params, Va
       Value ahead = e.mul(block, c.storedBytes() / kDecodedShare);
       e.store(target, slot(c.blocks, block));
       e.ifThen(
-          e.logicalAnd(whole, isDense),
-          [&] { decode(inPlace(block), target, ahead); },
+          e.logicalAnd(whole, isDense), [&] { decode(inPlace(block), target, ahead); },
           [&] {
             Value copy = scratchAt(c.decoded);
             if (c.isPacked())

@@ -134,7 +134,9 @@ private:
       return (decoding == Decoding::Pairs ? 2 : 1) * (is4Bit() ? 2 : 1);
     }
     /// Tables decode its words, whose columns are in the order of decodeWords.
-    bool usesTables() const { return decoding == Decoding::Pairs || decoding == Decoding::Words; }
+    bool usesTables() const {
+      return decoding == Decoding::Pairs || decoding == Decoding::Words;
+    }
     bool is4Bit() const { return attr.getElementType().isInteger(4); }
     /// Scales in memory, which differ among tokens or not.
     bool hasScales() const { return getNumScales(attr) > 0; }

@@ -107,8 +107,7 @@ void AttentionKernel::emitTileProducts(const Term &term, int64_t group, Value he
   SmallVector<Value> blocks;
   for (int64_t i = 0; i < numBlocks; ++i) {
     Value block = e.div(e.add(firstKey, i * kPackedTokens), kPackedTokens);
-    blocks.push_back(
-        e.load(e.ptrType(), scratchAt(term.blocks, e.mul(block, sizeof(void *)))));
+    blocks.push_back(e.load(e.ptrType(), scratchAt(term.blocks, e.mul(block, sizeof(void *)))));
     t.zero(i);
   }
   Value queries = scratchAt(term.queries, e.mul(stateRow(headIndex, firstRow), rowBytes));
@@ -190,17 +189,16 @@ void AttentionKernel::emitTileColumns(Value headIndex, Value firstRow, Value fir
   int64_t aheadBytes = kPackedTokens * kTileColumns * columnBits / 8;
   aheadBytes -= value.prefetchedEarly(aheadBytes);
   int64_t columnBytes = tile * columnBits / 8, early = value.prefetchedEarly(columnBytes);
-  Value aheadOffset =
-      e.add(e.mul(firstColumn, columnBytes - early), early * value.width);
+  Value aheadOffset = e.add(e.mul(firstColumn, columnBytes - early), early * value.width);
   for (int64_t block = 0; block < tile / kPackedTokens; ++block) {
     Value address = e.load(e.ptrType(), scratchAt(value.blocks + block * sizeof(void *)));
     for (int64_t i = 0; i < count; ++i) {
       emitPrefetch(value, aheadOffset, (block * count + i) * aheadBytes, aheadBytes);
       if (i == 0 || value.groups > 1)
-        t.load(kWeights,
-               scratchAt(probabilities + block * keyBytes,
-                         e.mul(groups[i], allRows * tile * 2)),
-               tile * 2);
+        t.load(
+            kWeights,
+            scratchAt(probabilities + block * keyBytes, e.mul(groups[i], allRows * tile * 2)),
+            tile * 2);
       Value column = e.mul(e.add(firstColumn, i * kTileColumns), 4);
       t.load(kValues, e.offset(address, column), rowBytes);
       t.multiply(i, kWeights, kValues);
@@ -219,17 +217,17 @@ void AttentionKernel::emitTileColumns(Value headIndex, Value firstRow, Value fir
       Value alpha = e.load(e.f32Type(), scratchAt(alphas, inRow));
       Value address = e.offset(output, e.mul(e.add(firstColumn, i * kTileColumns), 4));
       auto sumOf = [&](int64_t row) {
-        return e.load(vector, scratchAt(tileSums + row * sumBytes + i * kTileBytes,
-                                        e.mul(r, sumBytes)));
+        return e.load(
+            vector, scratchAt(tileSums + row * sumBytes + i * kTileBytes, e.mul(r, sumBytes)));
       };
       // An infinite value times what rounding took, 0 or negative, is no correction.
       Value sum = sumOf(0), difference = e.subf(sum, sum);
-      Value isFinite = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::ORD, difference,
-                                             difference);
+      Value isFinite =
+          arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::ORD, difference, difference);
       sum = e.addf(sum, e.select(isFinite, sumOf(rows), e.splat(kTileColumns, 0.0)));
       if (value.hasZeros())
-        sum = e.addf(sum, e.broadcast(e.load(e.f32Type(), scratchAt(valueSums, inRow)),
-                                      kTileColumns));
+        sum = e.addf(
+            sum, e.broadcast(e.load(e.f32Type(), scratchAt(valueSums, inRow)), kTileColumns));
       e.store(e.fma(e.load(vector, address), e.broadcast(alpha, kTileColumns), sum), address);
     }
   });

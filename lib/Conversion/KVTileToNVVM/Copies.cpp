@@ -88,8 +88,7 @@ struct LowerLookup final : Lowering<LookupOp> {
       rewriter.setInsertionPointToStart(branch.thenBlock());
       scf::YieldOp::create(rewriter, op.getLoc(), loadIds());
       rewriter.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(rewriter, op.getLoc(),
-                           SmallVector<Value>(plan.pageIds, k.i32(0)));
+      scf::YieldOp::create(rewriter, op.getLoc(), SmallVector<Value>(plan.pageIds, k.i32(0)));
     }
     rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(branch.getResults())});
     return success();

@@ -35,6 +35,6 @@ bool kvc::takesTiles(AttentionOp op) {
       return false;
     return element.isBF16() || isQuantized(element);
   };
-  return hasTileWidths(op) && isBF16(op.getOutput()) &&
-         llvm::all_of(op.getQueries(), isBF16) && llvm::all_of(getComponents(op), fits);
+  return hasTileWidths(op) && isBF16(op.getOutput()) && llvm::all_of(op.getQueries(), isBF16) &&
+         llvm::all_of(getComponents(op), fits);
 }

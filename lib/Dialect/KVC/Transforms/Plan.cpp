@@ -77,8 +77,9 @@ LogicalResult PlanPass::readOptions() {
   };
   std::optional<CPUTier> parsed = resolveTier(tier);
   if (!parsed)
-    return emitError() << "expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '"
-                       << tier << "'";
+    return emitError()
+           << "expected tier 'amx', 'avx512_bf16', 'avx512', 'avx2' or 'plain', got '" << tier
+           << "'";
   cpuTier = *parsed;
   processor = resolveTarget(module, target, cpuTier);
   if (!processor)
