@@ -105,17 +105,19 @@ static std::string getPhase(const FunctionFacts &facts, const kvc_batch_t &batch
   return hasPrefill ? "prefill" : "decode";
 }
 
-/// The instruction that the attention of `program` multiplies with; none if it does not
-/// say, or if they differ.
-static std::optional<Multiply> getMultiply(const FunctionFacts &facts,
-                                           const Program &program) {
+/// The instruction that the attention of `program` multiplies with in `phase`; none if it
+/// does not say, or if they differ.
+static std::optional<Multiply> getMultiply(const FunctionFacts &facts, const Program &program,
+                                           StringRef phase) {
   StringRef name = program.getTarget().split(' ').second;
   std::optional<kvc::CPUTier> tier = kvc::symbolizeCPUTier(name);
   if (!tier || facts.attentions.empty())
     return std::nullopt;
-  kvc::Products products = facts.attentions.front().products;
+  const AttentionFacts &first = facts.attentions.front();
+  kvc::Products products = phase == "prefill" ? first.prefillProducts : first.decodeProducts;
   for (const AttentionFacts &attention : facts.attentions)
-    if (attention.products != products)
+    if ((phase != "prefill" && attention.decodeProducts != products) ||
+        (phase != "decode" && attention.prefillProducts != products))
       return std::nullopt;
   if (products != kvc::Products::Fma)
     return products == kvc::Products::Bf16Tile ? Multiply::BF16Tile : Multiply::BF16Dot;
@@ -225,7 +227,7 @@ static LogicalResult measureCPU(const Options &options, const FunctionFacts &fac
   std::unique_ptr<ReadBuffer> buffer = ReadBuffer::create(stream);
   if (!buffer)
     return failure();
-  std::optional<Multiply> multiply = getMultiply(facts, program);
+  std::optional<Multiply> multiply = getMultiply(facts, program, result.phase);
   FailureOr<Spread> seconds = measureCalls(
       options.repetitions,
       [&](int64_t count) { return timeCalls(program, inputs, stream, count); },

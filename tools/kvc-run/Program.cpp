@@ -190,8 +190,10 @@ static LogicalResult addAttention(kvc::AttentionOp op, FunctionFacts &facts) {
       attention.window = window.getSize();
   }
   if (std::optional<Attribute> schedule = op.getSchedule())
-    if (auto cpu = dyn_cast<kvc::CPUScheduleAttr>(*schedule))
-      attention.products = cpu.getProducts();
+    if (auto cpu = dyn_cast<kvc::CPUScheduleAttr>(*schedule)) {
+      attention.decodeProducts = cpu.getDecode().getProducts();
+      attention.prefillProducts = cpu.getPrefill().getProducts();
+    }
   facts.attentions.push_back(std::move(attention));
   return success();
 }

@@ -40,7 +40,8 @@ struct AttentionFacts {
   int64_t productWidth; ///< Of all terms and the value.
   bool isCausal;
   std::optional<int64_t> window;
-  kvc::Products products = kvc::Products::Fma; ///< On the CPU.
+  /// On the CPU.
+  kvc::Products decodeProducts = kvc::Products::Fma, prefillProducts = kvc::Products::Fma;
 };
 
 /// A component that the function appends to.

@@ -84,8 +84,8 @@ AttentionKernel::AttentionKernel(Emitter &emitter, AttentionOp op, CPUScheduleAt
                                  Phase phase)
     : e(emitter), op(op), phase(phase),
       registers(phase == Phase::Decode ? schedule.getDecode() : schedule.getPrefill()),
-      dot(schedule.getProducts() != Products::Fma),
-      tiles(schedule.getProducts() == Products::Bf16Tile), lanes(schedule.getLanes()),
+      dot(registers.getProducts() != Products::Fma),
+      tiles(registers.getProducts() == Products::Bf16Tile), lanes(schedule.getLanes()),
       tile(schedule.getTile()), split(schedule.getSplit()),
       queryTokens(phase == Phase::Decode ? 1 : schedule.getQueryTokens()),
       heads(op.getValueComponent().getHeads()), group(op.getGroup()),

@@ -62,20 +62,22 @@ static LogicalResult checkAttention(AttentionOp op, CPUTier tier) {
   }
   if (failed(checkLayout(op, op.getValueComponent(), Layout::PackedValue)))
     return failure();
-  if (cpu.getProducts() == Products::Fma)
-    return success();
-  StringRef products = stringifyProducts(cpu.getProducts());
-  if (!allBF16)
-    return op.emitOpError("expected bf16 queries and bf16 or quantised components for ")
-           << products << " products";
-  bool isTile = cpu.getProducts() == Products::Bf16Tile;
-  if (isTile && !hasTileWidths(op))
-    return op.emitOpError("expected widths that are multiples of ")
-           << kTileDepth << " up to " << kMaxTileWidth << " for " << products << " products";
-  if (isTile ? tier != CPUTier::AMX : !hasBF16(tier))
-    return op.emitOpError("expected tier ")
-           << (isTile ? "amx" : "avx512_bf16 or amx") << " for " << products
-           << " products, got " << stringifyCPUTier(tier);
+  for (RegisterTileAttr registers : {cpu.getDecode(), cpu.getPrefill()}) {
+    if (registers.getProducts() == Products::Fma)
+      continue;
+    StringRef products = stringifyProducts(registers.getProducts());
+    if (!allBF16)
+      return op.emitOpError("expected bf16 queries and bf16 or quantised components for ")
+             << products << " products";
+    bool isTile = registers.getProducts() == Products::Bf16Tile;
+    if (isTile && !hasTileWidths(op))
+      return op.emitOpError("expected widths that are multiples of ")
+             << kTileDepth << " up to " << kMaxTileWidth << " for " << products << " products";
+    if (isTile ? tier != CPUTier::AMX : !hasBF16(tier))
+      return op.emitOpError("expected tier ")
+             << (isTile ? "amx" : "avx512_bf16 or amx") << " for " << products
+             << " products, got " << stringifyCPUTier(tier);
+  }
   return success();
 }
 

@@ -37,13 +37,15 @@
 // PLAIN:         arith.mulf {{.*}} : vector<4xf32>
 // FMA:           math.fma
 // DOT:           x86vector.avx512.dot
-// TILE:          llvm.x86.ldtilecfg
-// TILE:          llvm.x86.tdpbf16ps
+// TILE:          math.fma
 // CHECK:         llvm.intr.prefetch
 // CHECK-LABEL: llvm.func internal @bf16.merge_parts(
 // CHECK-NOT:     llvm.intr.prefetch
 // CHECK-LABEL: llvm.func internal @bf16.prefill(
 // DOT:           x86vector.avx512.dot
+// TILE:          llvm.x86.ldtilecfg
+// TILE:          llvm.x86.tdpbf16ps
+// TILE:          llvm.x86.tilerelease
 // CHECK-NOT:     llvm.intr.prefetch
 // NO-DOT:      llvm.func internal @bf16.decode(
 // NO-FMA:      llvm.func internal @bf16.decode(

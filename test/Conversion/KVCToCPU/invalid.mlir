@@ -35,7 +35,7 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
   // expected-error@below {{'kvc.attention' op expected at most 8 terms on the CPU, got 9}}
   %out = kvc.attention %cache at %batch terms(%q * k, %q * k, %q * k, %q * k, %q * k, %q * k, %q * k, %q * k, %q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
           decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
           prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
           query_tokens = 1, split = 64>}
@@ -50,7 +50,7 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
   // expected-error@below {{'kvc.attention' op expected layout row_major or packed_key of component 'k', got packed_value}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
           decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
           prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
           query_tokens = 1, split = 64>}
@@ -65,7 +65,7 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
   // expected-error@below {{'kvc.attention' op expected layout row_major or packed_value of component 'v', got packed_key}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
           decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
           prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
           query_tokens = 1, split = 64>}
@@ -80,9 +80,9 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
   // expected-error@below {{'kvc.attention' op expected bf16 queries and bf16 or quantised components for bf16_dot products}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 64,
-          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
-          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
           query_tokens = 1, split = 64>}
       : !cache, tensor<?x1x8xbf16> -> tensor<?x1x8xbf16>
   return %out : tensor<?x1x8xbf16>
@@ -95,9 +95,9 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @attention(%q: tensor<?x1x8xf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
   // expected-error@below {{'kvc.attention' op expected bf16 queries and bf16 or quantised components for bf16_dot products}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 64,
-          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
-          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
           query_tokens = 1, split = 64>}
       : !cache, tensor<?x1x8xf16> -> tensor<?x1x8xbf16>
   return %out : tensor<?x1x8xbf16>
@@ -110,9 +110,9 @@ func.func @attention(%q: tensor<?x1x8xf16>, %cache: !cache, %batch: !kvc.batch) 
 func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x8xbf16> {
   // expected-error@below {{'kvc.attention' op expected tier avx512_bf16 or amx for bf16_dot products, got plain}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 64,
-          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
-          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
           query_tokens = 1, split = 64>}
       : !cache, tensor<?x1x8xbf16> -> tensor<?x1x8xbf16>
   return %out : tensor<?x1x8xbf16>
@@ -125,9 +125,9 @@ func.func @attention(%q: tensor<?x1x8xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @attention(%q: tensor<?x1x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x40xbf16> {
   // expected-error@below {{'kvc.attention' op expected widths that are multiples of 32 up to 1024 for bf16_tile products}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = bf16_tile, lanes = 16, tile = 64,
-          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
-          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_tile>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_tile>,
           query_tokens = 1, split = 64>}
       : !cache, tensor<?x1x64xbf16> -> tensor<?x1x40xbf16>
   return %out : tensor<?x1x40xbf16>
@@ -139,9 +139,9 @@ func.func @attention(%q: tensor<?x1x64xbf16>, %cache: !cache, %batch: !kvc.batch
 func.func @attention(%q: tensor<?x1x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x1x64xbf16> {
   // expected-error@below {{'kvc.attention' op expected tier amx for bf16_tile products, got plain}}
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = bf16_tile, lanes = 16, tile = 64,
-          decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
-          prefill = <rows = 1, key_vectors = 4, value_vectors = 1>,
+      schedule = #kvc.cpu_schedule<lanes = 16, tile = 64,
+          decode = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_tile>,
+          prefill = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_tile>,
           query_tokens = 1, split = 64>}
       : !cache, tensor<?x1x64xbf16> -> tensor<?x1x64xbf16>
   return %out : tensor<?x1x64xbf16>

@@ -6,42 +6,42 @@
 
 // ERROR: error: expected codes 'pairs', 'tiles' or 'lanes', got 'bits'
 
-!f8 = !kvc.cache<page = 16, k: 2x64xf8E4M3FN scale<f32, token>, v: 2x64xf8E4M3FN scale<f32, token>>
+!f8 = !kvc.cache<page = 16, k: 1x64xf8E4M3FN scale<f32, token>, v: 1x64xf8E4M3FN scale<f32, token>>
 
 // Codes that bf16 queries read have the image of what multiplies them.
 // CHECK-LABEL: func.func @bf16
-// PAIRS-SAME:    k: 2x64xf8E4M3FN layout<packed_key> {{.*}}, v: 2x64xf8E4M3FN layout<packed_value>
-// TILES-SAME:    k: 2x64xf8E4M3FN layout<packed_key> {{.*}}, v: 2x64xf8E4M3FN layout<packed_value>
-// LANES-SAME:    k: 2x64xf8E4M3FN layout<lane_key> {{.*}}, v: 2x64xf8E4M3FN scale
-func.func @bf16(%q: tensor<?x4x64xbf16>, %cache: !f8, %batch: !kvc.batch) -> tensor<?x4x64xbf16> {
+// PAIRS-SAME:    k: 1x64xf8E4M3FN layout<packed_key> {{.*}}, v: 1x64xf8E4M3FN layout<packed_value>
+// TILES-SAME:    k: 1x64xf8E4M3FN layout<packed_key> {{.*}}, v: 1x64xf8E4M3FN layout<packed_value>
+// LANES-SAME:    k: 1x64xf8E4M3FN layout<lane_key> {{.*}}, v: 1x64xf8E4M3FN scale
+func.func @bf16(%q: tensor<?x8x64xbf16>, %cache: !f8, %batch: !kvc.batch) -> tensor<?x8x64xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
-      : !f8, tensor<?x4x64xbf16> -> tensor<?x4x64xbf16>
-  return %out : tensor<?x4x64xbf16>
+      : !f8, tensor<?x8x64xbf16> -> tensor<?x8x64xbf16>
+  return %out : tensor<?x8x64xbf16>
 }
 
 // -----
 
-!f8 = !kvc.cache<page = 16, k: 2x64xf8E4M3FN scale<f32, token>, v: 2x64xf8E4M3FN scale<f32, token>>
+!f8 = !kvc.cache<page = 16, k: 1x64xf8E4M3FN scale<f32, token>, v: 1x64xf8E4M3FN scale<f32, token>>
 
 // Products of f16 queries are in f32 on every tier.
 // CHECK-LABEL: func.func @f16
-// CHECK-SAME:    k: 2x64xf8E4M3FN layout<lane_key> {{.*}}, v: 2x64xf8E4M3FN scale
-func.func @f16(%q: tensor<?x4x64xf16>, %cache: !f8, %batch: !kvc.batch) -> tensor<?x4x64xf16> {
+// CHECK-SAME:    k: 1x64xf8E4M3FN layout<lane_key> {{.*}}, v: 1x64xf8E4M3FN scale
+func.func @f16(%q: tensor<?x8x64xf16>, %cache: !f8, %batch: !kvc.batch) -> tensor<?x8x64xf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
-      : !f8, tensor<?x4x64xf16> -> tensor<?x4x64xf16>
-  return %out : tensor<?x4x64xf16>
+      : !f8, tensor<?x8x64xf16> -> tensor<?x8x64xf16>
+  return %out : tensor<?x8x64xf16>
 }
 
 // -----
 
-!i8 = !kvc.cache<page = 16, k: 2x64xi8 scale<f32, token>, v: 2x64xi8 scale<f32, token>>
+!i8 = !kvc.cache<page = 16, k: 1x64xi8 scale<f32, token>, v: 1x64xi8 scale<f32, token>>
 
 // So are those of i8 beside few heads where there are tiles.
 // CHECK-LABEL: func.func @i8
 // PAIRS-SAME:    layout<packed_key> {{.*}} layout<packed_value>
-// TILES-SAME:    k: 2x64xi8 layout<lane_key> {{.*}}, v: 2x64xi8 scale
-func.func @i8(%q: tensor<?x4x64xbf16>, %cache: !i8, %batch: !kvc.batch) -> tensor<?x4x64xbf16> {
+// TILES-SAME:    k: 1x64xi8 layout<lane_key> {{.*}}, v: 1x64xi8 scale
+func.func @i8(%q: tensor<?x8x64xbf16>, %cache: !i8, %batch: !kvc.batch) -> tensor<?x8x64xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
-      : !i8, tensor<?x4x64xbf16> -> tensor<?x4x64xbf16>
-  return %out : tensor<?x4x64xbf16>
+      : !i8, tensor<?x8x64xbf16> -> tensor<?x8x64xbf16>
+  return %out : tensor<?x8x64xbf16>
 }

@@ -1214,6 +1214,12 @@ module attributes {test.a = #kvc.register_tile<rows = 32, key_vectors = 16, valu
 
 // -----
 
+// register_tile: rows of tiles have rows beside them.
+// expected-error@below {{expected at most 8 rows and 4 vectors for bf16_tile products, got 12 rows, 4 key_vectors and 4 value_vectors}}
+module attributes {test.a = #kvc.register_tile<rows = 12, key_vectors = 4, value_vectors = 4, products = bf16_tile>} {}
+
+// -----
+
 // register_tile: 32 rows, 1 and 5 vectors.
 // expected-error@below {{expected rows times vectors to be at most 128, got 160}}
 module attributes {test.a = #kvc.register_tile<rows = 32, key_vectors = 1, value_vectors = 5>} {}
@@ -1222,32 +1228,23 @@ module attributes {test.a = #kvc.register_tile<rows = 32, key_vectors = 1, value
 
 // cpu_schedule: lanes of no vector.
 // expected-error@below {{expected 4, 8 or 16 lanes, got 32}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 32, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 32, tile = 64,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 64>} {}
-
-// -----
-
-// cpu_schedule: rows of tiles have rows beside them.
-// expected-error@below {{expected at most 8 rows and 4 vectors for bf16_tile products, got #kvc.register_tile<rows = 12, key_vectors = 4, value_vectors = 4>}}
-module attributes {test.a = #kvc.cpu_schedule<products = bf16_tile, lanes = 16, tile = 64,
-    decode = <rows = 4, key_vectors = 4, value_vectors = 4>,
-    prefill = <rows = 12, key_vectors = 4, value_vectors = 4>,
-    query_tokens = 8, split = 64>} {}
 
 // -----
 
 // cpu_schedule: bf16_dot has vectors of 16.
 // expected-error@below {{expected 16 lanes for bf16_dot products, got 8}}
-module attributes {test.a = #kvc.cpu_schedule<products = bf16_dot, lanes = 8, tile = 64,
-    decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
-    prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 64>} {}
+module attributes {test.a = #kvc.cpu_schedule<lanes = 8, tile = 64,
+    decode = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>,
+    prefill = <rows = 1, key_vectors = 4, value_vectors = 1, products = bf16_dot>, query_tokens = 1, split = 64>} {}
 
 // -----
 
 // cpu_schedule: a tile of 0.
 // expected-error@below {{expected a tile that is a multiple of 16 up to 1024, got 0}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 0,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 0,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 1040>} {}
 
@@ -1255,7 +1252,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: a tile of 24.
 // expected-error@below {{expected a tile that is a multiple of 16 up to 1024, got 24}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 24,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 24,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 1040>} {}
 
@@ -1263,7 +1260,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: a tile of 1040.
 // expected-error@below {{expected a tile that is a multiple of 16 up to 1024, got 1040}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 1040,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 1040,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 1040>} {}
 
@@ -1271,7 +1268,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: a tile holds whole register tiles.
 // expected-error@below {{expected key_vectors to divide the 4 vectors of a tile, got 3}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 64,
     decode = <rows = 1, key_vectors = 3, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 3, value_vectors = 1>, query_tokens = 1, split = 64>} {}
 
@@ -1279,7 +1276,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: 0 query tokens.
 // expected-error@below {{expected 1 to 4096 query_tokens, got 0}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 64,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 0, split = 64>} {}
 
@@ -1287,7 +1284,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: 4097 query tokens.
 // expected-error@below {{expected 1 to 4096 query_tokens, got 4097}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 64,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 4097, split = 64>} {}
 
@@ -1295,7 +1292,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: a split of 0.
 // expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 0}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 64,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 0>} {}
 
@@ -1303,7 +1300,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: a split of 96.
 // expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 96}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 64,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 96>} {}
 
@@ -1311,7 +1308,7 @@ module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile =
 
 // cpu_schedule: a split of 33554432.
 // expected-error@below {{expected a split that is a multiple of the tile (64) up to 16777216, got 33554432}}
-module attributes {test.a = #kvc.cpu_schedule<products = fma, lanes = 16, tile = 64,
+module attributes {test.a = #kvc.cpu_schedule<lanes = 16, tile = 64,
     decode = <rows = 1, key_vectors = 4, value_vectors = 1>,
     prefill = <rows = 1, key_vectors = 4, value_vectors = 1>, query_tokens = 1, split = 33554432>} {}
 

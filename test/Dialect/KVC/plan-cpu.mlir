@@ -19,11 +19,11 @@
 // operands are bf16. Rows of decode are query heads that share a KV head: all 4 where
 // there are registers for their accumulators, so that each key is loaded once.
 // CHECK-LABEL: func.func @all_bf16
-// PLAIN:         products = fma, lanes = 4, tile = 64, decode = <rows = 2, key_vectors = 4,
-// AVX2:          products = fma, lanes = 8, tile = 64, decode = <rows = 2, key_vectors = 4,
-// AVX512:        products = fma, lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4,
-// BF16:          products = bf16_dot, lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4,
-// AMX:           products = bf16_tile, lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4, value_vectors = 4>, prefill = <rows = 8,
+// PLAIN:         lanes = 4, tile = 64, decode = <rows = 2, key_vectors = 4,
+// AVX2:          lanes = 8, tile = 64, decode = <rows = 2, key_vectors = 4,
+// AVX512:        lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4,
+// BF16:          lanes = 16, tile = 64, decode = <rows = 4, {{[^>]*}}, products = bf16_dot>, prefill = <{{[^>]*}}, products = bf16_dot>,
+// AMX:           lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4, value_vectors = 4>, prefill = <rows = 8, key_vectors = 4, value_vectors = 4, products = bf16_tile>,
 // CHECK-SAME:    query_tokens = 24, split = 4096>
 // A split is rounded up to whole tiles.
 // SPLIT-LABEL: func.func @all_bf16
@@ -37,7 +37,7 @@ func.func @all_bf16(%q: tensor<?x32x128xbf16>, %cache: !bf16, %batch: !kvc.batch
 
 // f16 has no such instruction.
 // CHECK-LABEL: func.func @negative_f16
-// CHECK:         products = fma
+// CHECK:         decode = <{{[^>]*}}value_vectors = {{[0-9]+}}>, prefill = <{{[^>]*}}value_vectors = {{[0-9]+}}>
 func.func @negative_f16(%q: tensor<?x32x128xf16>, %cache: !f16, %batch: !kvc.batch)
     -> tensor<?x32x128xf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
@@ -47,8 +47,8 @@ func.func @negative_f16(%q: tensor<?x32x128xf16>, %cache: !f16, %batch: !kvc.bat
 
 // Queries or results of f32 say that the caller wants their precision.
 // CHECK-LABEL: func.func @negative_f32_beside_bf16
-// CHECK:         products = fma
-// CHECK:         products = fma
+// CHECK:         decode = <{{[^>]*}}value_vectors = {{[0-9]+}}>, prefill = <{{[^>]*}}value_vectors = {{[0-9]+}}>
+// CHECK:         decode = <{{[^>]*}}value_vectors = {{[0-9]+}}>, prefill = <{{[^>]*}}value_vectors = {{[0-9]+}}>
 func.func @negative_f32_beside_bf16(%q: tensor<?x32x128xbf16>, %exact: tensor<?x32x128xf32>,
                                     %cache: !bf16, %batch: !kvc.batch)
     -> (tensor<?x32x128xbf16>, tensor<?x32x128xf32>) {
@@ -61,7 +61,7 @@ func.func @negative_f32_beside_bf16(%q: tensor<?x32x128xbf16>, %exact: tensor<?x
 
 // Narrow values would show the rounding of the weights.
 // CHECK-LABEL: func.func @negative_narrow_values
-// CHECK:         products = fma
+// CHECK:         decode = <{{[^>]*}}value_vectors = {{[0-9]+}}>, prefill = <{{[^>]*}}value_vectors = {{[0-9]+}}>
 func.func @negative_narrow_values(%q: tensor<?x32x128xbf16>, %cache: !narrow,
                                   %batch: !kvc.batch) -> tensor<?x32x24xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
@@ -69,23 +69,27 @@ func.func @negative_narrow_values(%q: tensor<?x32x128xbf16>, %cache: !narrow,
   return %out : tensor<?x32x24xbf16>
 }
 
-// i8 beside few heads is sooner multiplied in f32 than decoded to bf16, and tiles are whole.
-// AMX-LABEL: func.func @negative_tiles
-// AMX:         products = fma
-// AMX:         products = bf16_tile
-// AMX:         products = fma
+// Tiles take many rows, of i8 more than of others, and are whole.
+// AMX-LABEL: func.func @tiles
+// AMX:         decode = <rows = 8, {{[^>]*}}, products = bf16_tile>, prefill = <{{[^>]*}}, products = bf16_tile>
+// AMX:         decode = <rows = {{[0-9], key_vectors = [0-9], value_vectors = [0-9]+}}>, prefill = <rows = 8, {{[^>]*}}, products = bf16_tile>
+// AMX:         decode = <rows = 8, {{[^>]*}}, products = bf16_tile>, prefill = <{{[^>]*}}, products = bf16_tile>
+// AMX:         decode = <{{[^>]*}}value_vectors = {{[0-9]+}}>, prefill = <{{[^>]*}}value_vectors = {{[0-9]+}}>
 !i8 = !kvc.cache<page = 16, k: 8x128xi8 scale<f32, token>, v: 8x128xi8 scale<f32, token>>
 !odd = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x80xbf16>
-func.func @negative_tiles(%few: tensor<?x32x128xbf16>, %many: tensor<?x128x128xbf16>, %i8: !i8,
-                          %odd: !odd, %batch: !kvc.batch)
-    -> (tensor<?x32x128xbf16>, tensor<?x128x128xbf16>, tensor<?x32x80xbf16>) {
+func.func @tiles(%few: tensor<?x64x128xbf16>, %many: tensor<?x128x128xbf16>, %bf16: !bf16,
+                 %i8: !i8, %odd: !odd, %batch: !kvc.batch)
+    -> (tensor<?x64x128xbf16>, tensor<?x64x128xbf16>, tensor<?x128x128xbf16>, tensor<?x128x80xbf16>) {
+  %3 = kvc.attention %bf16 at %batch terms(%few * k) value(v) {scale = 1.0 : f32}
+      : !bf16, tensor<?x64x128xbf16> -> tensor<?x64x128xbf16>
   %0 = kvc.attention %i8 at %batch terms(%few * k) value(v) {scale = 1.0 : f32}
-      : !i8, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
+      : !i8, tensor<?x64x128xbf16> -> tensor<?x64x128xbf16>
   %1 = kvc.attention %i8 at %batch terms(%many * k) value(v) {scale = 1.0 : f32}
       : !i8, tensor<?x128x128xbf16> -> tensor<?x128x128xbf16>
-  %2 = kvc.attention %odd at %batch terms(%few * k) value(v) {scale = 1.0 : f32}
-      : !odd, tensor<?x32x128xbf16> -> tensor<?x32x80xbf16>
-  return %0, %1, %2 : tensor<?x32x128xbf16>, tensor<?x128x128xbf16>, tensor<?x32x80xbf16>
+  %2 = kvc.attention %odd at %batch terms(%many * k) value(v) {scale = 1.0 : f32}
+      : !odd, tensor<?x128x128xbf16> -> tensor<?x128x80xbf16>
+  return %3, %0, %1, %2
+      : tensor<?x64x128xbf16>, tensor<?x64x128xbf16>, tensor<?x128x128xbf16>, tensor<?x128x80xbf16>
 }
 
 // Wide values beside one row are cut into chunks of equal size that fit a register
@@ -116,12 +120,12 @@ func.func @many_heads(%q: tensor<?x128x576xf32>, %cache: !wide, %batch: !kvc.bat
 
 // A schedule that is there stays, of whatever target.
 // CHECK-LABEL: func.func @negative_planned_before
-// CHECK:         #kvc.cpu_schedule<products = fma, lanes = 4, tile = 16, {{.*}}, query_tokens = 7, split = 32>
+// CHECK:         #kvc.cpu_schedule<lanes = 4, tile = 16, {{.*}}, query_tokens = 7, split = 32>
 // CHECK:         #kvc.gpu_schedule<
 func.func @negative_planned_before(%q: tensor<?x32x128xf16>, %cache: !f16, %batch: !kvc.batch)
     -> (tensor<?x32x128xf16>, tensor<?x32x128xf16>) {
   %cpu = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = fma, lanes = 4, tile = 16,
+      schedule = #kvc.cpu_schedule<lanes = 4, tile = 16,
           decode = <rows = 1, key_vectors = 1, value_vectors = 1>,
           prefill = <rows = 1, key_vectors = 1, value_vectors = 1>,
           query_tokens = 7, split = 32>}

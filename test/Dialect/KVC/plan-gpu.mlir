@@ -127,7 +127,7 @@ func.func @negative_planned_before(%q: tensor<?x32x128xbf16>, %cache: !llama,
       schedule = #kvc.gpu_schedule<decode = #stream, prefill = #stream, split = 64>}
       : !llama, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
   %cpu = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.cpu_schedule<products = fma, lanes = 4, tile = 16,
+      schedule = #kvc.cpu_schedule<lanes = 4, tile = 16,
           decode = <rows = 1, key_vectors = 1, value_vectors = 1>,
           prefill = <rows = 1, key_vectors = 1, value_vectors = 1>,
           query_tokens = 1, split = 16>}

@@ -42,7 +42,7 @@ module attributes {kvc.target = #kvc.target<name = "other", kind = cpu, processo
   func.func @small(%q: tensor<?x2x8xf32>, %cache: !cache, %batch: !kvc.batch)
       -> tensor<?x2x8xf32> {
     %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-        schedule = #kvc.cpu_schedule<products = fma, lanes = 4, tile = 16,
+        schedule = #kvc.cpu_schedule<lanes = 4, tile = 16,
             decode = <rows = 1, key_vectors = 1, value_vectors = 1>,
             prefill = <rows = 2, key_vectors = 1, value_vectors = 1>,
             query_tokens = 2, split = 32>}

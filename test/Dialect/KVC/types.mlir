@@ -53,12 +53,12 @@ func.func private @modifiers() attributes {all = [#kvc.causal, #kvc.window<1>,
 
 // Schedules, with register tiles in the short form.
 // CHECK-LABEL: func.func private @schedules
-// CHECK-SAME: cpu = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 1024, decode = <rows = 32, key_vectors = 4, value_vectors = 4>, prefill = <rows = 1, key_vectors = 16, value_vectors = 16>, query_tokens = 4096, split = 16777216>
+// CHECK-SAME: cpu = #kvc.cpu_schedule<lanes = 16, tile = 1024, decode = <rows = 32, key_vectors = 4, value_vectors = 4, products = bf16_dot>, prefill = <rows = 1, key_vectors = 16, value_vectors = 16, products = bf16_dot>, query_tokens = 4096, split = 16777216>
 // CHECK-SAME: gpu = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 256, stages = 8, warps = 8, query_tokens = 1>, prefill = <form = columns, rows = 128, keys = 16, stages = 2, warps = 1, query_tokens = 4096>, split = 768>
 func.func private @schedules() attributes {
-    cpu = #kvc.cpu_schedule<products = bf16_dot, lanes = 16, tile = 1024,
-        decode = <rows = 32, key_vectors = 4, value_vectors = 4>,
-        prefill = <rows = 1, key_vectors = 16, value_vectors = 16>,
+    cpu = #kvc.cpu_schedule<lanes = 16, tile = 1024,
+        decode = <rows = 32, key_vectors = 4, value_vectors = 4, products = bf16_dot>,
+        prefill = <rows = 1, key_vectors = 16, value_vectors = 16, products = bf16_dot>,
         query_tokens = 4096, split = 16777216>,
     gpu = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 256, stages = 8, warps = 8, query_tokens = 1>, prefill = <form = columns, rows = 128, keys = 16, stages = 2, warps = 1, query_tokens = 4096>, split = 768>}
 

@@ -158,7 +158,7 @@ static constexpr int64_t kMaxAccumulators = 128;
 
 LogicalResult RegisterTileAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                        int64_t rows, int64_t keyVectors,
-                                       int64_t valueVectors) {
+                                       int64_t valueVectors, Products products) {
   if (rows < 1 || rows > 32)
     return emitError() << "expected 1 to 32 rows, got " << rows;
   if (keyVectors < 1 || keyVectors > 16)
@@ -170,27 +170,27 @@ LogicalResult RegisterTileAttr::verify(function_ref<InFlightDiagnostic()> emitEr
   if (accumulators > kMaxAccumulators)
     return emitError() << "expected rows times vectors to be at most " << kMaxAccumulators
                        << ", got " << accumulators;
+  if (products == Products::Bf16Tile && (rows > 8 || keyVectors > 4 || valueVectors > 4))
+    return emitError() << "expected at most 8 rows and 4 vectors for bf16_tile products, got "
+                       << rows << " rows, " << keyVectors << " key_vectors and "
+                       << valueVectors << " value_vectors";
   return success();
 }
 
 LogicalResult CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                      Products products, int64_t lanes, int64_t tile,
+                                      int64_t lanes, int64_t tile,
                                       RegisterTileAttr decode, RegisterTileAttr prefill,
                                       int64_t queryTokens, int64_t split) {
   if (lanes != 4 && lanes != 8 && lanes != 16)
     return emitError() << "expected 4, 8 or 16 lanes, got " << lanes;
-  if (products != Products::Fma && lanes != 16)
-    return emitError() << "expected 16 lanes for " << stringifyProducts(products)
-                       << " products, got " << lanes;
+  for (RegisterTileAttr registers : {decode, prefill})
+    if (registers.getProducts() != Products::Fma && lanes != 16)
+      return emitError() << "expected 16 lanes for "
+                         << stringifyProducts(registers.getProducts()) << " products, got "
+                         << lanes;
   if (tile < kPackedTokens || tile % kPackedTokens != 0 || tile > 1024)
     return emitError() << "expected a tile that is a multiple of " << kPackedTokens
                        << " up to 1024, got " << tile;
-  for (RegisterTileAttr registers : {decode, prefill})
-    if (products == Products::Bf16Tile &&
-        (registers.getRows() > 8 || registers.getKeyVectors() > 4 ||
-         registers.getValueVectors() > 4))
-      return emitError() << "expected at most 8 rows and 4 vectors for bf16_tile products, got "
-                         << registers;
   for (RegisterTileAttr registers : {decode, prefill})
     if ((tile / lanes) % registers.getKeyVectors() != 0)
       return emitError() << "expected key_vectors to divide the " << tile / lanes

@@ -32,7 +32,7 @@ struct CacheUse {
   llvm::StringSet<> keys, values;
   bool foreign = false; ///< Made from somebody else's buffers.
   bool paired = true;   ///< Its queries are bf16 alone.
-  bool tiled = true;    ///< Tiles take its products.
+  bool tiled = true;    ///< Tiles take its products in decode.
 };
 
 struct AssignCacheLayoutPass final
@@ -60,7 +60,7 @@ static llvm::MapVector<CacheType, CacheUse> collectUses(ModuleOp module) {
         use.keys.insert(name.getValue());
       use.values.insert(attention.getValue());
       use.paired &= isBF16(attention);
-      use.tiled &= takesTiles(attention);
+      use.tiled &= takesTiles(attention, attention.getGroup());
     } else if (auto append = dyn_cast<AppendOp>(op)) {
       useOf(append.getCache());
     } else if (auto foreign = dyn_cast<CacheFromBuffersOp>(op)) {

@@ -52,7 +52,7 @@ static int64_t getVectors(int64_t rows, int64_t available, int64_t maxAccumulato
 
 /// The register tile for `totalRows` rows.
 static RegisterTileAttr chooseTile(MLIRContext *context, CPUTier tier, int64_t totalRows,
-                                   int64_t valueWidth) {
+                                   int64_t valueWidth, Products products) {
   int64_t maxAccumulators = getMaxAccumulators(tier), lanes = getLanes(tier);
   int64_t best = 1, bestCost = INT64_MAX;
   for (int64_t rows = 1; rows <= maxAccumulators / 2; ++rows) {
@@ -70,7 +70,7 @@ static RegisterTileAttr chooseTile(MLIRContext *context, CPUTier tier, int64_t t
   int64_t chunks = llvm::divideCeil(columns, widest);
   return RegisterTileAttr::get(context, best,
                                getVectors(best, kTile / lanes, maxAccumulators),
-                               llvm::divideCeil(columns, chunks));
+                               llvm::divideCeil(columns, chunks), products);
 }
 
 /// The same for products of tiles.
@@ -78,7 +78,8 @@ static RegisterTileAttr chooseMatrixTile(MLIRContext *context, int64_t totalRows
                                          int64_t valueWidth) {
   int64_t blocks = llvm::divideCeil(totalRows, kTileRows);
   return RegisterTileAttr::get(context, llvm::divideCeil(totalRows, blocks), kTileVectors,
-                               std::min(kTileVectors, valueWidth / kTileColumns));
+                               std::min(kTileVectors, valueWidth / kTileColumns),
+                               Products::Bf16Tile);
 }
 
 CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
@@ -98,15 +99,14 @@ CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   int64_t group = op.getGroup(), valueWidth = op.getValueComponent().getWidth();
   int64_t queryTokens = std::max<int64_t>(1, kPrefillRows / group);
   MLIRContext *context = op.getContext();
-  if (tier == CPUTier::AMX && takesTiles(op))
-    return CPUScheduleAttr::get(context, Products::Bf16Tile, getLanes(tier), kTile,
-                                chooseMatrixTile(context, group, valueWidth),
-                                chooseMatrixTile(context, group * queryTokens, valueWidth),
-                                queryTokens, llvm::alignTo(split, kTile));
-  return CPUScheduleAttr::get(context, dot ? Products::Bf16Dot : Products::Fma, getLanes(tier),
-                              kTile, chooseTile(context, tier, group, valueWidth),
-                              chooseTile(context, tier, group * queryTokens, valueWidth),
-                              queryTokens, llvm::alignTo(split, kTile));
+  auto choose = [&](int64_t rows) {
+    if (tier == CPUTier::AMX && takesTiles(op, rows))
+      return chooseMatrixTile(context, rows, valueWidth);
+    return chooseTile(context, tier, rows, valueWidth, dot ? Products::Bf16Dot : Products::Fma);
+  };
+  return CPUScheduleAttr::get(context, getLanes(tier), kTile, choose(group),
+                              choose(group * queryTokens), queryTokens,
+                              llvm::alignTo(split, kTile));
 }
 
 /// Operations of one score beside its products, most of them its exponential.
@@ -137,7 +137,7 @@ Cost plan::getCPUCost(const Problem &problem, CPUScheduleAttr schedule, TargetAt
   cost.operations = scores * 2 * (problem.keyWidth + problem.valueWidth);
   double f32Rate = target.getF32Rate().convertToDouble();
   double dotRate = target.getMatrixRate(BFloat16Type::get(target.getContext()));
-  bool usesDot = schedule.getProducts() != Products::Fma && dotRate > 0;
+  bool usesDot = tile.getProducts() != Products::Fma && dotRate > 0;
   double compute = cost.operations / (usesDot ? dotRate : f32Rate) +
                    scores * kScoreOperations / f32Rate;
   double memory = cost.memoryBytes / target.getBandwidth().convertToDouble();

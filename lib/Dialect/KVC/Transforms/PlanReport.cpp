@@ -128,7 +128,7 @@ void plan::printCPUReport(raw_ostream &os, AttentionOp op, const Problem &proble
   Table table({"", "products", "rows", "key vectors", "value vectors", "query tokens", "bytes",
                "of memory", "operations", "bound", "time/us", ""});
   SmallVector<std::string> line = {given ? "given" : "chosen",
-                                   stringifyProducts(schedule.getProducts()).str()};
+                                   stringifyProducts(tile.getProducts()).str()};
   for (int64_t number : {tile.getRows(), tile.getKeyVectors(), tile.getValueVectors(),
                          isDecode ? 1 : schedule.getQueryTokens()})
     line.push_back(std::to_string(number));

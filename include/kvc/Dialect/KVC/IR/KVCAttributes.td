@@ -104,7 +104,7 @@ def KVC_ComponentAttr : KVC_Attr<"Component", "component"> {
       from the lowest bits up;
     * values of 4 bits: `[P/4][width/8][4]` words, lane l with columns l and l + 4 of 8,
       the tokens 0, 2, 1, 3 a byte each, the first column in its low half.
-    These are for products of pairs (`bf16_dot`). Products in f32 take bytes that lie side
+    These are for products of pairs (`bf16_dot`, `bf16_tile`). Products in f32 take bytes that lie side
     by side for their lanes: rows of values, which is `row_major`, and
     * `lane_key`, of 8 and 4 bits: `[P/16][width/p][16 tokens]` bytes of p elements (1 or 2).
     Bytes of two elements, of rows too, have the even one in their low half.
@@ -182,6 +182,10 @@ def KVC_Products : I32EnumAttr<"Products", "how products are computed", [
   let genSpecializedAttr = 0;
 }
 
+def KVC_ProductsParameter : EnumParameter<KVC_Products> {
+  let defaultValue = "::kvc::Products::Fma";
+}
+
 def KVC_RegisterTileAttr : KVC_Attr<"RegisterTile", "register_tile"> {
   let summary = "a block of rows and vectors that stays in registers";
   let description = [{
@@ -189,11 +193,16 @@ def KVC_RegisterTileAttr : KVC_Attr<"RegisterTile", "register_tile"> {
     `key_vectors` vectors of keys for the scores, and beside `value_vectors`
     vectors of value columns for the output: 1 to 32 rows, 1 to 16 vectors, and a
     product of at most 128.
+
+    `products` is `bf16_tile` (AMX, tdpbf16ps; probabilities in two bf16 each), `bf16_dot`
+    (vdpbf16ps) or `fma` (in f32; default). With `bf16_tile` there are at most 8 rows and 4
+    vectors, which are tiles of 16 keys or columns.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$keyVectors, "int64_t":$valueVectors);
+  let parameters = (ins "int64_t":$rows, "int64_t":$keyVectors, "int64_t":$valueVectors,
+      KVC_ProductsParameter:$products);
   let assemblyFormat = [{
     `<` `rows` `=` $rows `,` `key_vectors` `=` $keyVectors `,`
-    `value_vectors` `=` $valueVectors `>`
+    `value_vectors` `=` $valueVectors (`,` `products` `=` $products^)? `>`
   }];
   let genVerifyDecl = 1;
 }
@@ -204,20 +213,16 @@ def KVC_CPUScheduleAttr : KVC_Attr<"CPUSchedule", "cpu_schedule"> {
     Two kernels are made of an attention: `decode`, for batches with one query
     token a sequence, and `prefill`.
 
-    * `products`: `bf16_tile` (AMX, tdpbf16ps; probabilities in two bf16 each), `bf16_dot`
-      (vdpbf16ps) or `fma` (in f32). With `bf16_tile` a register tile has at most 8 rows,
-      and its vectors are tiles of 16 keys or columns.
     * `lanes`: f32 lanes of a vector: 16, 8 or 4.
     * `tile`: tokens a step of the online softmax; a multiple of 16.
     * `decode`, `prefill`: the register tile of each.
     * `query_tokens`: query tokens of one prefill work item.
     * `split`: keys of one decode work item; a multiple of `tile`.
   }];
-  let parameters = (ins EnumParameter<KVC_Products>:$products, "int64_t":$lanes,
-      "int64_t":$tile, "::kvc::RegisterTileAttr":$decode,
+  let parameters = (ins "int64_t":$lanes, "int64_t":$tile, "::kvc::RegisterTileAttr":$decode,
       "::kvc::RegisterTileAttr":$prefill, "int64_t":$queryTokens, "int64_t":$split);
   let assemblyFormat = [{
-    `<` `products` `=` $products `,` `lanes` `=` $lanes `,` `tile` `=` $tile `,`
+    `<` `lanes` `=` $lanes `,` `tile` `=` $tile `,`
     `decode` `=` $decode `,` `prefill` `=` $prefill `,`
     `query_tokens` `=` $queryTokens `,` `split` `=` $split `>`
   }];

@@ -24,9 +24,10 @@ inline constexpr int64_t kMaxTileWidth = 1024;
 /// multiples of 32 up to kMaxTileWidth.
 bool hasTileWidths(AttentionOp op);
 
-/// Products of `op` are taken by tiles where the processor has them. Not those of i8 with few
-/// query heads: decoding to bf16 takes longer than multiplying in f32.
-bool takesTiles(AttentionOp op);
+/// Tiles take the products of `op`, where the processor has them, of `rows` rows at a time. Not
+/// those of few rows, which wait for memory or, of i8, for decoding to bf16: multiply-adds in
+/// f32 are as fast, and spread what they load over their time.
+bool takesTiles(AttentionOp op, int64_t rows);
 
 } // namespace kvc
 
