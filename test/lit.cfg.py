@@ -74,7 +74,8 @@ def add_features():
         "avx2": {"avx2", "fma", "f16c"},
         "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512dq"},
         "avx512_bf16": {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16"},
-        "amx": {"avx512f", "avx512bw", "avx512_bf16", "amx_tile", "amx_bf16"},
+        "amx": {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_bf16", "avx512vbmi",
+                "amx_tile", "amx_bf16"},  # fmt: skip
     }
     features.update(name for name, needed in needs.items() if needed <= flags)
     if config.kvc_build_compiler:

@@ -183,7 +183,8 @@ def test_a_query_that_sees_only_its_sink(attend, stream, config, target):
         reference.check_lse(lse[row], problem.sinks)
 
 
-@on_targets("config", [gqa(dtype="bf16", width=64), gqa(dtype="f32", width=64)], ids=shapes_of)
+@on_targets("config", [gqa(query_heads=16, dtype="bf16", width=64), gqa(dtype="bf16", width=64),
+                       gqa(dtype="f32", width=64)], ids=shapes_of)  # fmt: skip
 def test_an_infinite_value_is_infinite_in_its_column_alone(attend, stream, config, target):
     problem = Problem(config, [1, 40], [1, 1], query_scale=0.1)
     finite, _ = run(attend(config, target), problem, stream=stream)

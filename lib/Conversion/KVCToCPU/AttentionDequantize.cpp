@@ -406,7 +406,7 @@ void AttentionKernel::emitDecodeWords(const Component &c, bool isKey, Value sour
   constexpr int64_t kBytes = 64;
   VectorType line = e.vectorOf(kBytes, e.b.getI8Type());
   int64_t bits = c.attr.getElementType().getIntOrFloatBitWidth();
-  int64_t operands = kBytes * 16 / bits / 64; // of 64 bytes
+  int64_t operands = 16 / bits; // of a line, as long each
   auto prefetch = [&](Value offset) {
     emitPrefetch(c, e.add(ahead, e.div(offset, kDecodedShare)), 0, kBytes / kDecodedShare);
   };
