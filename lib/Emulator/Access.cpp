@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Access.h"
 
+#include "Cluster.h"
 #include "Lanes.h"
 
 #include <algorithm>
@@ -77,12 +78,13 @@ static uint32_t checkAlignment(Warp &warp, const Access &access) {
 }
 
 static void reportOutOfBounds(Warp &warp, const Access &access, int lane,
-                              const char *space, const std::string &expected) {
+                              const std::string &memory,
+                              const std::string &expected) {
   warp.launch->report(warp, ReportKind::OutOfBounds, lane, access.addresses[lane],
                       std::string(getVerb(access.kind)) + " of " +
                           std::to_string(access.size) + " bytes at " +
-                          toHex(access.addresses[lane]) + " of " + space +
-                          " memory, expected " + expected);
+                          toHex(access.addresses[lane]) + " of " + memory +
+                          ", expected " + expected);
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,7 +118,7 @@ uint32_t kvc::emu::locateGlobal(Warp &warp, const Access &access,
     if (!known.contains(address, access.size)) {
       Memory::Allocation found = launch.memory.find(address);
       if (!found.contains(address, access.size) || found.begin == found.end) {
-        reportOutOfBounds(warp, access, l, "global",
+        reportOutOfBounds(warp, access, l, "global memory",
                           describeNearest(launch.memory, address));
         continue;
       }
@@ -147,13 +149,12 @@ static uint32_t resolveGlobal(Warp &warp, const Access &access,
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-uint32_t kvc::emu::locateShared(Warp &warp, const Access &access,
+uint32_t kvc::emu::locateShared(Warp &warp, Block &block, const Access &access,
                                 uint8_t *pointers[32]) {
   Launch &launch = *warp.launch;
   if (isDenseWithin(access, kSharedStart, launch.sharedBytes))
     return fillPointers(access,
-                        warp.block->shared.data() +
-                            (access.addresses[0] - kSharedStart),
+                        block.shared.data() + (access.addresses[0] - kSharedStart),
                         pointers);
   uint32_t mask = checkAlignment(warp, access), valid = 0;
   for (int l = 0; l < 32; ++l) {
@@ -161,12 +162,16 @@ uint32_t kvc::emu::locateShared(Warp &warp, const Access &access,
       continue;
     uint64_t address = access.addresses[l] - kSharedStart;
     if (address > launch.sharedBytes || access.size > launch.sharedBytes - address) {
-      reportOutOfBounds(warp, access, l, "shared",
+      reportOutOfBounds(warp, access, l,
+                        &block == warp.block
+                            ? "shared memory"
+                            : "shared memory of block " + std::to_string(block.rank) +
+                                  " of the cluster",
                         toHex(kSharedStart) + " to " +
                             toHex(uint64_t(kSharedStart) + launch.sharedBytes));
       continue;
     }
-    pointers[l] = warp.block->shared.data() + address;
+    pointers[l] = block.shared.data() + address;
     valid |= 1u << l;
   }
   return valid;
@@ -174,7 +179,7 @@ uint32_t kvc::emu::locateShared(Warp &warp, const Access &access,
 
 static uint32_t resolveShared(Warp &warp, const Access &access,
                               uint8_t *pointers[32]) {
-  uint32_t valid = locateShared(warp, access, pointers);
+  uint32_t valid = locateShared(warp, *warp.block, access, pointers);
   if (warp.launch->options.check)
     checkSharedOrder(warp, access, valid);
   return valid;
@@ -191,7 +196,7 @@ static uint32_t resolveLocal(Warp &warp, const Access &access, uint8_t *pointers
       continue;
     uint64_t address = access.addresses[l];
     if (address > warp.localBytes || access.size > warp.localBytes - address) {
-      reportOutOfBounds(warp, access, l, "local",
+      reportOutOfBounds(warp, access, l, "local memory",
                         "0x0 to " + toHex(warp.localBytes));
       continue;
     }
@@ -227,7 +232,7 @@ static uint32_t resolveParameter(Warp &warp, const Access &access,
     uint64_t address = access.addresses[l];
     if (address > bytes.size() || access.size > bytes.size() - address ||
         access.kind != AccessKind::Load) {
-      reportOutOfBounds(warp, access, l, "parameter",
+      reportOutOfBounds(warp, access, l, "parameter memory",
                         "a read of 0x0 to " + toHex(bytes.size()));
       continue;
     }
@@ -258,6 +263,10 @@ static uint32_t resolveInSpace(Warp &warp, Space space, const Access &access,
                                                   : counters.sharedStores,
                   access);
     return resolveShared(warp, access, pointers);
+  case Space::SharedCluster:
+    if (counts)
+      countShared(counters.sharedLoads, access);
+    return resolveCluster(warp, access, pointers);
   case Space::Local: return resolveLocal(warp, access, pointers);
   case Space::Param: return resolveParameter(warp, access, pointers);
   default:

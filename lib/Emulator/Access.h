@@ -29,7 +29,9 @@ uint32_t resolve(Warp &warp, Space space, const Access &access,
 
 /// Only where the bytes are: no look at order, no counting.
 uint32_t locateGlobal(Warp &warp, const Access &access, uint8_t *pointers[32]);
-uint32_t locateShared(Warp &warp, const Access &access, uint8_t *pointers[32]);
+/// In the shared memory of `block`.
+uint32_t locateShared(Warp &warp, Block &block, const Access &access,
+                      uint8_t *pointers[32]);
 
 // Counting.
 void countGlobal(GlobalTraffic &traffic, const Access &access);
@@ -64,6 +66,11 @@ void executeFence(Warp &warp);
 void synchroniseByAddress(Warp &warp, Space space, uint64_t address, bool reads,
                           bool writes, bool acquires, bool releases);
 void updateSyncedPhase(Warp &warp);
+/// The clock of a warp as warps of other blocks see it.
+ForeignClock getForeignClock(const Warp &warp);
+/// Joins such a clock to that of a warp, some of whose entries may be of its block.
+/// What the warp did before is in order before what it does then, of every lane.
+void acquire(Warp &warp, const ForeignClock &clock);
 /// Whether accesses of a warp of the launch at `phase` are done before those that
 /// `warp` makes now.
 bool isOrdered(const Warp &warp, uint32_t other, uint32_t phase);

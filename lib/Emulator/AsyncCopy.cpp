@@ -192,7 +192,7 @@ void executeCopy(Warp &warp, const Ins &ins, uint32_t mask) {
     countShared(launch.result.counters.copyStores, destination);
   }
   uint8_t *to[32];
-  uint32_t valid = locateShared(warp, destination, to);
+  uint32_t valid = locateShared(warp, *warp.block, destination, to);
   uint32_t hasSource = source.mask | partial;
   valid &= ~hasSource | locateSources(warp, copy, partial);
   if (!valid) {

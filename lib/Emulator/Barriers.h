@@ -17,7 +17,7 @@ namespace kvc::emu {
 enum : uint8_t { kBarrierHasCount = 1, kBarrierReduces = 2 };
 
 /// All lanes of `warp` have arrived at a barrier. If the barrier is then complete,
-/// the warps that wait go on.
+/// the warps that wait go on. Warp::barrier says whether `warp` has to.
 void arriveAtBarrier(Warp &warp, const Ins &ins, uint32_t mask);
 
 /// A warp has ended: barriers of the whole block do not wait for it.

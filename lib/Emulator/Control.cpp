@@ -7,6 +7,7 @@
 // What most of these do is the scheduler's; see Scheduler.cpp.
 //===----------------------------------------------------------------------===//
 #include "Barriers.h"
+#include "Cluster.h"
 #include "Decoder.h"
 
 using namespace kvc::emu;
@@ -50,13 +51,13 @@ static void decodeGridDependency(Decoder &decoder) {
   decoder.emit(executeNothing, InstructionClass::Barrier);
 }
 
-/// bar{.warp}.sync, bar.arrive, bar.red, barrier{.cta}....
+/// bar{.warp}.sync, bar.arrive, bar.red, barrier{.cta}..., barrier.cluster....
 static void decodeBarrier(Decoder &decoder) {
   bool isWarp = decoder.take("warp");
   decoder.take("cta");
   decoder.take("aligned");
   if (decoder.take("cluster"))
-    decoder.fail("barriers of clusters are not supported");
+    return decodeClusterBarrier(decoder);
   int what = decoder.takeOneOf({"sync", "arrive", "red"});
   if (what < 0)
     decoder.fail("expected .sync, .arrive or .red");
@@ -86,7 +87,7 @@ static void decodeBarrier(Decoder &decoder) {
   if (isReduction)
     d = operation ? decoder.writePred(decoder.getOperand(0))
                   : decoder.write(decoder.getOperand(0), Type::U32);
-  Ins &ins = decoder.emit(executeNothing, InstructionClass::Barrier,
+  Ins &ins = decoder.emit(arriveAtBarrier, InstructionClass::Barrier,
                           what == 1 ? Kind::BlockArrive : Kind::BlockSync);
   ins.d = d, ins.a = id, ins.b = count, ins.c = vote;
   ins.flags = uint8_t((hasCount ? kBarrierHasCount : 0) |

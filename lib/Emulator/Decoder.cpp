@@ -32,7 +32,8 @@ static constexpr Family kFamilies[] = {
     {"move", addMoveOpcodes},         {"memory", addMemoryOpcodes},
     {"atomic", addAtomicOpcodes},     {"copy", addCopyOpcodes},
     {"matrix", addMatrixOpcodes},     {"warp", addWarpOpcodes},
-    {"control", addControlOpcodes},   {"print", addPrintOpcodes},
+    {"control", addControlOpcodes},   {"cluster", addClusterOpcodes},
+    {"print", addPrintOpcodes},
 };
 
 static const OpcodeTable &getOpcodes() {

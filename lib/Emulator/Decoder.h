@@ -37,6 +37,7 @@ void addCopyOpcodes(OpcodeTable &table);
 void addMatrixOpcodes(OpcodeTable &table);
 void addWarpOpcodes(OpcodeTable &table);
 void addControlOpcodes(OpcodeTable &table);
+void addClusterOpcodes(OpcodeTable &table);
 void addPrintOpcodes(OpcodeTable &table);
 
 /// What a name of a module or a function stands for.

@@ -200,30 +200,35 @@ private:
 
   /// Some copy reads from this sector: looks whether it is one of these bytes.
   void checkCopies(uint64_t address, uint32_t bytes, int first) {
-    for (const std::unique_ptr<Block> &block : launch.resident) {
-      if (!block)
+    for (const std::unique_ptr<Cluster> &cluster : launch.resident) {
+      if (!cluster)
         continue;
-      for (const Warp &other : block->warps) {
-        for (const Copy &copy : other.copies) {
-          for (int l = 0; l < 32; ++l) {
-            uint64_t source = copy.source.addresses[l];
-            if (!isActive(copy.lanes, l) || source / 32 != address / 32)
-              continue;
-            uint32_t read = ((1u << copy.sourceSizes[l]) - 1) << (source % 32);
-            if (!(read & bytes))
-              continue;
-            uint64_t byte;
-            int lane = findLane(address, read & bytes, first, byte);
-            launch.report(warp, ReportKind::PendingCopy, lane, access.addresses[lane],
-                          "write of global memory at " +
-                              toHex(access.addresses[lane]) +
-                              " that the asynchronous copy at line " +
-                              std::to_string(copy.line) + " is still reading");
-            return;
-          }
-        }
-      }
+      for (const std::unique_ptr<Block> &block : cluster->blocks)
+        for (const Warp &other : block->warps)
+          for (const Copy &copy : other.copies)
+            if (checkCopy(copy, address, bytes, first))
+              return;
     }
+  }
+
+  /// Reports a write of what a copy is still reading; false if it is not.
+  bool checkCopy(const Copy &copy, uint64_t address, uint32_t bytes, int first) {
+    for (int l = 0; l < 32; ++l) {
+      uint64_t source = copy.source.addresses[l];
+      if (!isActive(copy.lanes, l) || source / 32 != address / 32)
+        continue;
+      uint32_t read = ((1u << copy.sourceSizes[l]) - 1) << (source % 32);
+      if (!(read & bytes))
+        continue;
+      uint64_t byte;
+      int lane = findLane(address, read & bytes, first, byte);
+      launch.report(warp, ReportKind::PendingCopy, lane, access.addresses[lane],
+                    "write of global memory at " + toHex(access.addresses[lane]) +
+                        " that the asynchronous copy at line " +
+                        std::to_string(copy.line) + " is still reading");
+      return true;
+    }
+    return false;
   }
 
   Warp &warp;

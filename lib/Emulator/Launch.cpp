@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "Barriers.h"
 #include "Lanes.h"
 #include "Scheduler.h"
 
@@ -56,9 +55,14 @@ void Launch::report(const Warp &warp, ReportKind kind, uint32_t lane, uint64_t a
 // Blocks
 //===----------------------------------------------------------------------===//
 
+static uint64_t getSize(const Dim3 &shape) {
+  return uint64_t(shape[0]) * shape[1] * shape[2];
+}
+
 static uint64_t getSpecial(Special special, const Launch &launch, const Block &block,
                            uint32_t thread) {
   const Dim3 &size = launch.config.block, &grid = launch.config.grid;
+  const Dim3 &cluster = launch.config.cluster;
   uint32_t lane = thread % 32;
   switch (special) {
   case Special::TidX: return thread % size[0];
@@ -67,12 +71,26 @@ static uint64_t getSpecial(Special special, const Launch &launch, const Block &b
   case Special::NTidX: return size[0];
   case Special::NTidY: return size[1];
   case Special::NTidZ: return size[2];
-  case Special::CTAIdX: case Special::ClusterIdX: return block.index[0];
-  case Special::CTAIdY: case Special::ClusterIdY: return block.index[1];
-  case Special::CTAIdZ: case Special::ClusterIdZ: return block.index[2];
-  case Special::NCTAIdX: case Special::NClusterIdX: return grid[0];
-  case Special::NCTAIdY: case Special::NClusterIdY: return grid[1];
-  case Special::NCTAIdZ: case Special::NClusterIdZ: return grid[2];
+  case Special::CTAIdX: return block.index[0];
+  case Special::CTAIdY: return block.index[1];
+  case Special::CTAIdZ: return block.index[2];
+  case Special::NCTAIdX: return grid[0];
+  case Special::NCTAIdY: return grid[1];
+  case Special::NCTAIdZ: return grid[2];
+  case Special::ClusterIdX: return block.index[0] / cluster[0];
+  case Special::ClusterIdY: return block.index[1] / cluster[1];
+  case Special::ClusterIdZ: return block.index[2] / cluster[2];
+  case Special::NClusterIdX: return grid[0] / cluster[0];
+  case Special::NClusterIdY: return grid[1] / cluster[1];
+  case Special::NClusterIdZ: return grid[2] / cluster[2];
+  case Special::ClusterCTAIdX: return block.index[0] % cluster[0];
+  case Special::ClusterCTAIdY: return block.index[1] % cluster[1];
+  case Special::ClusterCTAIdZ: return block.index[2] % cluster[2];
+  case Special::ClusterNCTAIdX: return cluster[0];
+  case Special::ClusterNCTAIdY: return cluster[1];
+  case Special::ClusterNCTAIdZ: return cluster[2];
+  case Special::ClusterCTARank: return block.rank;
+  case Special::ClusterNCTARank: return getSize(cluster);
   case Special::LaneId: return lane;
   case Special::WarpId: return thread / 32;
   case Special::NWarpId: return launch.warpsPerBlock;
@@ -87,12 +105,8 @@ static uint64_t getSpecial(Special special, const Launch &launch, const Block &b
   case Special::DynamicShared: return launch.config.dynamicShared;
   case Special::TotalShared: return launch.sharedBytes;
   case Special::SharedBase: return launch.dynamicShared;
-  // A cluster is one block.
-  case Special::ClusterNCTAIdX: case Special::ClusterNCTAIdY:
-  case Special::ClusterNCTAIdZ: case Special::ClusterNCTARank:
-    return 1;
-  default: return 0;
   }
+  return 0;
 }
 
 static uint32_t alignTo(uint64_t value, uint32_t alignment) {
@@ -131,28 +145,21 @@ static void startWarp(Block &block, uint32_t index, uint32_t numThreads) {
     warp.localWritten.assign(size_t(32) * warp.localBytes, 0);
 }
 
-/// Blocks that have ended are used again: their memory is mapped already.
-static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number,
-                                         std::vector<std::unique_ptr<Block>> &ended) {
-  std::unique_ptr<Block> result;
-  if (ended.empty()) {
-    result = std::make_unique<Block>();
-  } else {
-    result = std::move(ended.back());
-    ended.pop_back();
-    std::fill(std::begin(result->barriers), std::end(result->barriers),
-              BlockBarrier());
-    result->shadow.firstPhase = 0;
-    result->warps.clear();
-  }
-  Block &block = *result;
+/// `block` is new, or one that has ended, whose memory is mapped already.
+static void startBlock(Block &block, Cluster &cluster, uint32_t rank,
+                       const Dim3 &index) {
+  std::fill(std::begin(block.barriers), std::end(block.barriers), BlockBarrier());
+  block.shadow.firstPhase = 0;
+  block.warps.clear();
+  Launch &launch = *cluster.launch;
   const Kernel &kernel = launch.kernel;
   const Program &program = *kernel.program;
   const Dim3 &grid = launch.config.grid;
   block.launch = &launch;
-  block.number = number;
-  block.index = {number % grid[0], number / grid[0] % grid[1],
-                 number / grid[0] / grid[1]};
+  block.cluster = &cluster;
+  block.number = (index[2] * grid[1] + index[1]) * grid[0] + index[0];
+  block.index = index;
+  block.rank = rank;
   block.shared.assign(launch.sharedBytes, 0xFF);
   if (launch.options.check) {
     uint32_t words = (launch.sharedBytes + 3) / 4;
@@ -181,6 +188,32 @@ static std::unique_ptr<Block> startBlock(Launch &launch, uint32_t number,
     warp.localBytes = kernel.localBytes;
     startWarp(block, i, numThreads);
   }
+}
+
+/// Starts the blocks of a cluster, which is a box of the grid. Those that have
+/// ended are used again.
+static std::unique_ptr<Cluster>
+startCluster(Launch &launch, uint32_t number,
+             std::vector<std::unique_ptr<Cluster>> &ended) {
+  std::unique_ptr<Cluster> result;
+  const Dim3 &grid = launch.config.grid, &shape = launch.config.cluster;
+  if (ended.empty()) {
+    result = std::make_unique<Cluster>();
+    result->launch = &launch;
+    for (uint64_t i = 0; i < getSize(shape); ++i)
+      result->blocks.push_back(std::make_unique<Block>());
+  } else {
+    result = std::move(ended.back());
+    ended.pop_back();
+    result->barrier = ClusterBarrier();
+  }
+  uint32_t numX = grid[0] / shape[0], numY = grid[1] / shape[1];
+  Dim3 first = {number % numX * shape[0], number / numX % numY * shape[1],
+                number / numX / numY * shape[2]};
+  for (uint32_t rank = 0; rank < result->blocks.size(); ++rank)
+    startBlock(*result->blocks[rank], *result, rank,
+               {first[0] + rank % shape[0], first[1] + rank / shape[0] % shape[1],
+                first[2] + rank / shape[0] / shape[1]});
   return result;
 }
 
@@ -200,6 +233,27 @@ static uint64_t getBlockBytes(const Kernel &kernel, const Dim3 &block) {
                   uint64_t(kernel.localBytes) * 64);
 }
 
+static std::string print(const Dim3 &shape) {
+  return std::to_string(shape[0]) + " x " + std::to_string(shape[1]) + " x " +
+         std::to_string(shape[2]);
+}
+
+/// Why a grid cannot be launched as clusters; empty if it can.
+static std::string checkCluster(const Dim3 &grid, const Dim3 &cluster) {
+  bool isSmall = true, divides = true;
+  for (unsigned i = 0; i < 3; ++i) {
+    isSmall &= cluster[i] >= 1 && cluster[i] <= kMaxClusterBlocks;
+    divides &= isSmall && grid[i] % cluster[i] == 0;
+  }
+  if (!isSmall || getSize(cluster) > kMaxClusterBlocks)
+    return "expected a cluster of 1 to " + std::to_string(kMaxClusterBlocks) +
+           " blocks, got " + print(cluster);
+  if (!divides)
+    return "expected a grid that is a multiple of the cluster of " + print(cluster) +
+           " blocks, got " + print(grid);
+  return "";
+}
+
 /// Why a configuration cannot be launched; empty if it can.
 static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
                                const LaunchOptions &options) {
@@ -207,22 +261,21 @@ static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
   if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7FFFFFFF || grid[1] > 65535 ||
       grid[2] > 65535)
     return "expected a grid of 1 x 1 x 1 to 2147483647 x 65535 x 65535 blocks, got " +
-           std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + " x " +
-           std::to_string(grid[2]);
+           print(grid);
   if (uint64_t(grid[0]) * grid[1] > ~0u || uint64_t(grid[0]) * grid[1] * grid[2] > ~0u)
     return "expected fewer than 2^32 blocks";
+  const Dim3 &cluster = config.cluster;
+  if (std::string error = checkCluster(grid, cluster); !error.empty())
+    return error;
   uint64_t threads = uint64_t(block[0]) * block[1];
   threads = threads > kMaxThreads ? threads : threads * block[2];
   if (threads == 0 || threads > kernel.maxThreads || block[2] > 64)
     return "expected a block of 1 to " + std::to_string(kernel.maxThreads) +
-           " threads, at most 64 of them along z, got " + std::to_string(block[0]) +
-           " x " + std::to_string(block[1]) + " x " + std::to_string(block[2]);
+           " threads, at most 64 of them along z, got " + print(block);
   const Dim3 &required = kernel.requiredBlock;
   if (required[0] && block != required)
-    return "expected a block of " + std::to_string(required[0]) + " x " +
-           std::to_string(required[1]) + " x " + std::to_string(required[2]) +
-           " threads, as .reqntid says, got " + std::to_string(block[0]) + " x " +
-           std::to_string(block[1]) + " x " + std::to_string(block[2]);
+    return "expected a block of " + print(required) +
+           " threads, as .reqntid says, got " + print(block);
   if (kernel.staticShared > kMaxStaticShared)
     return "expected at most " + std::to_string(kMaxStaticShared) +
            " bytes of shared variables, got " + std::to_string(kernel.staticShared);
@@ -233,11 +286,11 @@ static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
   if (kernel.localBytes > kMaxLocal)
     return "expected at most " + std::to_string(kMaxLocal) +
            " bytes of local memory a thread, got " + std::to_string(kernel.localBytes);
-  if (uint64_t bytes = getBlockBytes(kernel, block); bytes > kMaxBlockBytes)
+  if (getBlockBytes(kernel, block) * getSize(cluster) > kMaxBlockBytes)
     return "expected registers and local memory that fit 1 GiB, got " +
            std::to_string(kernel.registers) + " registers and " +
            std::to_string(kernel.localBytes) + " bytes of " +
-           std::to_string(threads) + " threads";
+           std::to_string(threads * getSize(cluster)) + " threads";
   if (options.sharedShift % 128 || options.sharedShift > 65536)
     return "expected a shift that is a multiple of 128 up to 65536 bytes, got " +
            std::to_string(options.sharedShift);
@@ -249,32 +302,32 @@ static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config,
 
 static void runGrid(Launch &launch) {
   const Dim3 &grid = launch.config.grid;
-  uint64_t numBlocks = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
+  uint64_t perCluster = getSize(launch.config.cluster);
+  uint64_t numClusters = getSize(grid) / perCluster, next = 0;
   bool isRandom = launch.options.seed != 0;
   uint64_t blockBytes = std::max<uint64_t>(
       1, getBlockBytes(launch.kernel, launch.config.block));
-  uint32_t maxResident = uint32_t(std::min<uint64_t>(
-      std::max(1u, launch.options.residentBlocks),
-      std::max<uint64_t>(1, kMaxResidentBytes / blockBytes)));
-  std::vector<std::unique_ptr<Block>> &resident = launch.resident, idle;
-  while (next < numBlocks || !resident.empty()) {
-    // A block runs alone unless it takes long: it may wait for another one.
-    while (next < numBlocks &&
+  uint64_t maxBlocks = std::min<uint64_t>(launch.options.residentBlocks,
+                                          kMaxResidentBytes / blockBytes);
+  uint64_t maxResident = std::max<uint64_t>(1, maxBlocks / perCluster);
+  std::vector<std::unique_ptr<Cluster>> &resident = launch.resident, idle;
+  while (next < numClusters || !resident.empty()) {
+    // A cluster runs alone unless it takes long: it may wait for another one.
+    while (next < numClusters &&
            (resident.empty() || (isRandom && resident.size() < maxResident)))
-      resident.push_back(startBlock(launch, uint32_t(next++), idle));
+      resident.push_back(startCluster(launch, uint32_t(next++), idle));
     size_t ended = 0;
     for (size_t i = 0; i < resident.size(); ++i) {
       uint64_t budget = isRandom ? 1 + launch.random.below(4096) : 1 << 17;
-      if (!runBlock(*resident[i], budget))
+      if (!runCluster(*resident[i], budget))
         continue;
-      checkBarriersAtEnd(*resident[i]);
       idle.push_back(std::move(resident[i]));
       ++ended;
     }
     resident.erase(std::remove(resident.begin(), resident.end(), nullptr),
                    resident.end());
-    if (ended == 0 && next < numBlocks && resident.size() < maxResident)
-      resident.push_back(startBlock(launch, uint32_t(next++), idle));
+    if (ended == 0 && next < numClusters && resident.size() < maxResident)
+      resident.push_back(startCluster(launch, uint32_t(next++), idle));
   }
 }
 
@@ -298,8 +351,7 @@ static void finishCounters(const Launch &launch, Counters &counters) {
     for (const auto &entry : lines)
       launch.result.lines.push_back(entry.second);
   }
-  const Dim3 &grid = launch.config.grid;
-  counters.blocks = uint64_t(grid[0]) * grid[1] * grid[2];
+  counters.blocks = getSize(launch.config.grid);
   counters.warps = counters.blocks * launch.warpsPerBlock;
 }
 

@@ -49,7 +49,8 @@ void kvc::emu::takeCacheHints(Decoder &decoder) {
 
 InstructionClass kvc::emu::getUnit(Space space) {
   switch (space) {
-  case Space::Shared: return InstructionClass::Shared;
+  case Space::Shared:
+  case Space::SharedCluster: return InstructionClass::Shared;
   case Space::Local: return InstructionClass::Local;
   case Space::Param:
   case Space::Const: return InstructionClass::Parameter;
@@ -174,6 +175,12 @@ static void decodeLoadStore(Decoder &decoder) {
   bool isLoad = decoder.get().opcode == "ld";
   uint32_t flags = takeMemoryOrder(decoder);
   Space space = takeSpace(decoder);
+  bool isCluster = decoder.take("shared::cluster");
+  if (isCluster && !isLoad)
+    decoder.fail("expected a store to the block's own shared memory; of .shared::cluster "
+                 "only loads are supported");
+  if (isCluster)
+    space = Space::Shared;
   takeCacheHints(decoder);
   bool hasPolicy = decoder.take("L2::cache_hint");
   int vector = decoder.takeOneOf({"v2", "v4"});
@@ -199,6 +206,8 @@ static void decodeLoadStore(Decoder &decoder) {
     decoder.fail("expected " + std::to_string(count) + " elements");
   Decoder::Address address =
       decoder.getAddress(decoder.getOperand(isLoad ? 1 : 0), space);
+  if (isCluster)
+    address.space = Space::SharedCluster;
   if (hasPolicy)
     decoder.read(decoder.getOperand(2), Type::B64);
   std::vector<uint32_t> rows;

@@ -17,6 +17,7 @@
 namespace kvc::emu {
 
 struct Block;
+struct Cluster;
 struct Launch;
 
 inline constexpr uint32_t kAllLanes = ~0u;
@@ -139,10 +140,12 @@ struct Warp {
   uint32_t stalled = 0; ///< Turns for which a fragment starved another.
   uint32_t numRotations = 0; ///< Turns that were given to others therefore.
   bool isPolling = false; ///< Made a strong access since the last turn.
-  /// The barrier that the warp waits at, or -1.
+  /// The barrier that the warp waits at, kClusterBarrier, or -1.
   int barrier = -1;
   const Ins *barrierIns = nullptr;
   uint32_t barrierMask = 0;
+  /// How often the warp arrived at the barrier of the cluster, and waited.
+  uint32_t clusterArrivals = 0, clusterWaits = 0;
 
   std::vector<Copy> copies;
   uint32_t copyGroups[32] = {}; ///< Committed by each lane.
@@ -173,6 +176,9 @@ struct Warp {
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
+
+/// Warp::barrier of warps that wait for their cluster; a block's are below it.
+inline constexpr int kClusterBarrier = 16;
 
 /// One of the 16 barriers of a block.
 struct BlockBarrier {
@@ -220,8 +226,10 @@ struct SharedShadow {
 
 struct Block {
   Launch *launch = nullptr;
+  Cluster *cluster = nullptr;
   Dim3 index = {0, 0, 0};
-  uint32_t number = 0;
+  uint32_t number = 0; ///< In the grid.
+  uint32_t rank = 0;   ///< In the cluster.
   std::vector<uint8_t> shared; ///< From address kSharedStart on.
   SharedShadow shadow;
   std::vector<Warp> warps;
@@ -231,6 +239,32 @@ struct Block {
   /// What the last strong writes to an address of shared memory released.
   std::unordered_map<uint32_t, ReleasedClock> releases;
   uint32_t numLive = 0; ///< Warps with live lanes.
+};
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+/// The barrier of a cluster. A warp can arrive for the next phase before another
+/// one has waited for the last, but not for the one after it.
+struct ClusterBarrier {
+  /// What the warps that arrived know, in what they release.
+  struct Knowledge {
+    ForeignClock clock;
+    ForeignClock released, acquired; ///< As of Warp.
+  };
+  uint32_t phase = 0;      ///< Times that it was complete.
+  uint32_t numArrived = 0; ///< Live warps that have, since then.
+  Knowledge complete;      ///< Of the last time.
+  Knowledge arriving;      ///< Of those that arrived since.
+};
+
+/// Blocks that run together, and read each other's shared memory. Those that have
+/// ended stay until all have. A launch without clusters has clusters of one block.
+struct Cluster {
+  Launch *launch = nullptr;
+  std::vector<std::unique_ptr<Block>> blocks; ///< By rank.
+  ClusterBarrier barrier;
 };
 
 //===----------------------------------------------------------------------===//
@@ -261,7 +295,7 @@ struct Launch {
   bool hasLostClocks = false;
   std::unordered_map<uint64_t, size_t> reportIndex; ///< By kind and line.
   uint64_t numExecuted = 0;
-  std::vector<std::unique_ptr<Block>> resident; ///< Blocks that run.
+  std::vector<std::unique_ptr<Cluster>> resident; ///< Those that run.
 
   Launch(Memory &memory, const Kernel &kernel, const LaunchConfig &config,
          const LaunchOptions &options, LaunchResult &result)

@@ -53,7 +53,7 @@ uint32_t resolveRows(Warp &warp, const Ins &ins, AccessKind kind,
   if (warp.launch->options.count)
     countShared(kind == AccessKind::Load ? counters.matrixLoads : counters.sharedStores,
                 access);
-  uint32_t valid = locateShared(warp, access, pointers);
+  uint32_t valid = locateShared(warp, *warp.block, access, pointers);
   if (warp.launch->options.check)
     checkSharedOrder(warp, access, valid);
   return valid;

@@ -156,10 +156,21 @@ static bool decodeClock(Decoder &decoder, Type type) {
   return true;
 }
 
+/// mov.pred of %is_explicit_cluster: whether the launch has clusters.
+static void executeIsExplicitCluster(Warp &warp, const Ins &ins, uint32_t mask) {
+  warp.setPred(ins.d, warp.block->cluster->blocks.size() > 1 ? kAllLanes : 0, mask);
+}
+
 static void decodeMov(Decoder &decoder) {
   decoder.expectOperands(2);
   Type type = decoder.takeType();
   const Operand &source = decoder.getOperand(1);
+  if (type == Type::Pred && source.kind == Operand::Kind::Name &&
+      source.name == "%is_explicit_cluster") {
+    Pred d = decoder.writePred(decoder.getOperand(0));
+    decoder.emit(executeIsExplicitCluster, InstructionClass::Move).d = d;
+    return;
+  }
   if (type == Type::Pred) {
     Pred a = decoder.readPred(source);
     Pred d = decoder.writePred(decoder.getOperand(0));

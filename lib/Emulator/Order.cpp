@@ -16,7 +16,7 @@
 // bar.warp.sync of some lanes counts as one of all, and a fence by one lane as one
 // of its warp. Scopes are not looked at.
 //===----------------------------------------------------------------------===//
-#include "Access.h"
+#include "Cluster.h"
 
 #include <algorithm>
 
@@ -84,19 +84,16 @@ void kvc::emu::synchroniseWarp(Warp &warp) {
 // Fences and strong accesses
 //===----------------------------------------------------------------------===//
 
-/// The clock of a warp as warps of other blocks see it.
-static ReleasedClock makeReleased(const Warp &warp) {
+ForeignClock kvc::emu::getForeignClock(const Warp &warp) {
   ForeignClock own;
   uint32_t first = warp.number - warp.index;
   for (size_t i = 0; i < warp.clock.own.size(); ++i)
     own.emplace_back(first + uint32_t(i), warp.clock.own[i]);
   join(own, warp.clock.foreign);
-  return std::make_shared<const ForeignClock>(std::move(own));
+  return own;
 }
 
-/// Joins a clock of foreign entries, some of which may be of this block. What the
-/// warp did before is in order before what it does then, of every lane.
-static void acquire(Warp &warp, const ForeignClock &clock) {
+void kvc::emu::acquire(Warp &warp, const ForeignClock &clock) {
   uint32_t first = warp.number - warp.index;
   ForeignClock others;
   for (auto [number, phase] : clock) {
@@ -121,7 +118,7 @@ void kvc::emu::executeFence(Warp &warp) {
   }
   ++warp.phase;
   updateSyncedPhase(warp);
-  warp.released = makeReleased(warp);
+  warp.released = std::make_shared<const ForeignClock>(getForeignClock(warp));
 }
 
 /// Adds what `warp` released to what an address holds.
@@ -155,11 +152,16 @@ void kvc::emu::synchroniseByAddress(Warp &warp, Space space, uint64_t address,
     space = Space::Shared;
     address &= kWindowMask;
   }
+  Block *owner = warp.block;
+  if (space == Space::SharedCluster) {
+    owner = findOwner(*warp.block, address);
+    space = Space::Shared;
+  }
   address &= ~uint64_t(3);
   ReleasedClock held;
   if (space == Space::Shared) {
-    auto it = warp.block->releases.find(uint32_t(address));
-    if (it != warp.block->releases.end())
+    auto it = owner->releases.find(uint32_t(address));
+    if (it != owner->releases.end())
       held = it->second;
   } else {
     auto it = launch.releases.find(address);
@@ -174,6 +176,6 @@ void kvc::emu::synchroniseByAddress(Warp &warp, Space space, uint64_t address,
   }
   if (!writes || !warp.released || launch.hasLostClocks)
     return;
-  releaseTo(warp, space == Space::Shared ? warp.block->releases[uint32_t(address)]
+  releaseTo(warp, space == Space::Shared ? owner->releases[uint32_t(address)]
                                          : launch.releases[address]);
 }

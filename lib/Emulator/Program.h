@@ -51,6 +51,7 @@ enum class Kind : uint8_t {
   WarpSync,  ///< bar.warp.sync of the lanes in row `maskRow`.
   BlockSync, ///< A barrier of the block that waits.
   BlockArrive, ///< One that does not.
+  ClusterBarrier, ///< barrier.cluster, of either kind.
   Yield      ///< Gives way to other warps.
 };
 

@@ -15,6 +15,7 @@
 #include "Access.h"
 #include "AsyncCopy.h"
 #include "Barriers.h"
+#include "Cluster.h"
 #include "Lanes.h"
 
 #include <algorithm>
@@ -30,6 +31,8 @@ constexpr uint32_t kQuantum = 64;
 /// for each other, count many times.
 constexpr uint32_t kPatience = 1 << 16;
 constexpr uint32_t kPollingWeight = 1 << 10;
+/// Instructions of a block's turn, if there are others in its cluster.
+constexpr uint32_t kBlockQuantum = 4096;
 
 /// Why a warp stopped.
 enum class Stop : uint8_t { Quantum, Barrier, Done };
@@ -190,6 +193,7 @@ void WarpRunner::endLanes(uint32_t lanes) {
     warp.fragments.clear();
     --warp.block->numLive;
     leaveBarriers(warp);
+    leaveClusterBarrier(warp);
     stop = Stop::Done;
   } else if (mask == 0) {
     warp.fragments.erase(warp.fragments.begin() + warp.current);
@@ -314,14 +318,10 @@ bool WarpRunner::executeSpecial(const Ins &ins, uint32_t active) {
       if (ins.kind != Kind::Aligned)
         launch.abort();
     }
-    if (ins.kind == Kind::Aligned) {
-      ins.handler(warp, ins, active);
-    } else {
-      arriveAtBarrier(warp, ins, active);
-      if (warp.barrier >= 0) {
-        stop = Stop::Barrier;
-        mustSelect = true;
-      }
+    ins.handler(warp, ins, active);
+    if (warp.barrier >= 0) {
+      stop = Stop::Barrier;
+      mustSelect = true;
     }
   }
   ++pc;
@@ -417,21 +417,30 @@ Stop WarpRunner::run(uint32_t quantum) {
   return stop;
 }
 
-[[noreturn]] static void reportDeadlock(Block &block) {
-  std::string message = "no warp of the block can go on:";
+[[noreturn]] static void reportDeadlock(Cluster &cluster) {
+  bool isBlock = cluster.blocks.size() == 1;
+  std::string message = isBlock ? "no warp of the block can go on:"
+                                : "no warp of the cluster can go on:";
   const Warp *first = nullptr;
-  for (const Warp &warp : block.warps) {
-    if (!warp.live)
-      continue;
-    if (!first)
-      first = &warp;
-    message += " warp " + std::to_string(warp.index) + " waits at barrier " +
-               std::to_string(warp.barrier) + " at line " +
-               std::to_string(warp.barrierIns ? warp.barrierIns->line : 0) + ";";
+  for (const std::unique_ptr<Block> &block : cluster.blocks) {
+    for (const Warp &warp : block->warps) {
+      if (!warp.live)
+        continue;
+      if (!first)
+        first = &warp;
+      message += " warp " + std::to_string(warp.index) +
+                 (isBlock ? "" : " of block " + std::to_string(block->rank)) +
+                 " waits at " +
+                 (warp.barrier == kClusterBarrier
+                      ? "the barrier of the cluster"
+                      : "barrier " + std::to_string(warp.barrier)) +
+                 " at line " +
+                 std::to_string(warp.barrierIns ? warp.barrierIns->line : 0) + ";";
+    }
   }
   message.pop_back();
-  block.launch->report(*first, ReportKind::Deadlock, 0, 0, message);
-  block.launch->abort();
+  cluster.launch->report(*first, ReportKind::Deadlock, 0, 0, message);
+  cluster.launch->abort();
 }
 
 [[noreturn]] static void reportLimit(Block &block) {
@@ -447,7 +456,9 @@ Stop WarpRunner::run(uint32_t quantum) {
   block.launch->abort();
 }
 
-bool kvc::emu::runBlock(Block &block, uint64_t budget) {
+/// Runs the warps of a block in turns until it ends (true), none can go on, or about
+/// `budget` instructions were executed.
+static bool runBlock(Block &block, uint64_t budget) {
   Launch &launch = *block.launch;
   bool isRandom = launch.options.seed != 0;
   uint64_t end = launch.numExecuted + budget;
@@ -465,9 +476,39 @@ bool kvc::emu::runBlock(Block &block, uint64_t budget) {
       WarpRunner(warp).run(isRandom ? 1 + launch.random.below(2 * kQuantum) : kQuantum);
     }
     if (!progressed)
-      reportDeadlock(block);
+      return false;
     if (launch.numExecuted >= end)
       return block.numLive == 0;
   }
   return true;
+}
+
+bool kvc::emu::runCluster(Cluster &cluster, uint64_t budget) {
+  Launch &launch = *cluster.launch;
+  bool isRandom = launch.options.seed != 0;
+  uint64_t end = launch.numExecuted + budget;
+  uint32_t numBlocks = uint32_t(cluster.blocks.size());
+  while (true) {
+    uint64_t before = launch.numExecuted;
+    bool ended = true;
+    uint32_t start = isRandom && numBlocks > 1 ? launch.random.below(numBlocks) : 0;
+    for (uint32_t i = 0; i < numBlocks; ++i) {
+      Block &block = *cluster.blocks[(start + i) % numBlocks];
+      if (!block.numLive)
+        continue;
+      uint64_t turn = numBlocks == 1 ? budget
+                      : isRandom     ? 1 + launch.random.below(kBlockQuantum)
+                                     : kBlockQuantum;
+      if (runBlock(block, turn))
+        checkBarriersAtEnd(block);
+      else
+        ended = false;
+    }
+    if (ended)
+      return true;
+    if (launch.numExecuted == before)
+      reportDeadlock(cluster);
+    if (launch.numExecuted >= end)
+      return false;
+  }
 }

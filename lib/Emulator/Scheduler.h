@@ -12,10 +12,10 @@
 
 namespace kvc::emu {
 
-/// Runs the warps of a block in turns until it ends (true), or has executed about
-/// `budget` instructions. Throws LaunchAborted after a report of why it cannot go
-/// on.
-bool runBlock(Block &block, uint64_t budget);
+/// Runs the blocks of a cluster in turns, and their warps, until all have ended
+/// (true), or about `budget` instructions were executed. Throws LaunchAborted after
+/// a report of why they cannot go on.
+bool runCluster(Cluster &cluster, uint64_t budget);
 
 } // namespace kvc::emu
 

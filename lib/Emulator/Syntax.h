@@ -44,7 +44,15 @@ Type parseType(std::string_view text);
 unsigned getNumBits(Type type);
 const char *getName(Type type);
 
-enum class Space : uint8_t { Generic, Global, Shared, Local, Param, Const };
+enum class Space : uint8_t {
+  Generic,
+  Global,
+  Shared,
+  SharedCluster, ///< Of any block of the cluster.
+  Local,
+  Param,
+  Const
+};
 
 /// Number of a register in its function.
 using RegisterId = uint32_t;

@@ -135,6 +135,8 @@ struct LaunchOptions {
 struct LaunchConfig {
   Dim3 grid = {1, 1, 1};
   Dim3 block = {1, 1, 1};
+  /// Blocks of a cluster, which run together; the grid is a multiple of it.
+  Dim3 cluster = {1, 1, 1};
   uint32_t dynamicShared = 0;      ///< Bytes.
   std::vector<uint8_t> parameters; ///< Kernel::parameterBytes bytes.
 };
@@ -161,6 +163,7 @@ struct LaunchResult {
 inline constexpr uint32_t kMaxThreads = 1024;           ///< Per block.
 inline constexpr uint32_t kMaxShared = 227 * 1024;      ///< Bytes, per block.
 inline constexpr uint32_t kMaxStaticShared = 48 * 1024; ///< Bytes, per block.
+inline constexpr uint32_t kMaxClusterBlocks = 8; ///< What every device has.
 inline constexpr uint32_t kNumProcessors = 132;
 
 /// Runs `kernel` to its end.

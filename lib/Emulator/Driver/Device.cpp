@@ -170,7 +170,7 @@ struct Attribute {
 } // namespace
 
 /// Those of an H100 with SXM, less what the emulator lacks: textures, managed
-/// and mapped memory, virtual memory, clusters, tensor maps.
+/// and mapped memory, virtual memory, tensor maps.
 static constexpr Attribute kAttributes[] = {
     {1, kMaxThreads},             // Threads per block.
     {2, kMaxBlockXY},             // Block, x.
@@ -211,6 +211,7 @@ static constexpr Attribute kAttributes[] = {
     {106, kBlocksPerProcessor},   // Blocks per processor.
     {111, kReservedShared},       // Shared bytes per block that are reserved.
     {115, 1},                     // cuMemAllocAsync.
+    {120, 1},                     // Clusters.
     {126, 4},                     // Domains of memory synchronisation.
 };
 

@@ -25,6 +25,17 @@ static constexpr size_t kMaxKept = 10000;
 // What is launched
 //===----------------------------------------------------------------------===//
 
+static Result checkCluster(const LaunchConfig &config) {
+  uint64_t blocks = 1;
+  for (unsigned i = 0; i != 3; ++i) {
+    uint32_t size = config.cluster[i];
+    if (size == 0 || size > kMaxClusterBlocks || config.grid[i] % size != 0)
+      return InvalidClusterSize;
+    blocks *= size;
+  }
+  return blocks <= kMaxClusterBlocks ? Success : InvalidClusterSize;
+}
+
 static Result checkShape(const Function &function, const LaunchConfig &config) {
   const Dim3 &grid = config.grid, &block = config.block;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || block[0] == 0 ||
@@ -42,7 +53,7 @@ static Result checkShape(const Function &function, const LaunchConfig &config) {
     return InvalidValue;
   if (config.dynamicShared > function.maxDynamicShared)
     return InvalidValue;
-  return Success;
+  return checkCluster(config);
 }
 
 /// Copies the parameters from one pointer each.
@@ -85,7 +96,7 @@ static Result unpackExtra(const Kernel &kernel, void **extra,
   return Success;
 }
 
-static Result readAttributes(const LaunchParameters &launch,
+static Result readAttributes(const LaunchParameters &launch, Dim3 &cluster,
                              bool &cooperative) {
   if (launch.numAttributes && !launch.attributes)
     return InvalidValue;
@@ -98,6 +109,8 @@ static Result readAttributes(const LaunchParameters &launch,
       cooperative = attribute.value.cooperative != 0;
       break;
     case LaunchAttributeId::ClusterDimension:
+      std::copy_n(attribute.value.cluster, 3, cluster.begin());
+      break;
     case LaunchAttributeId::PreferredCluster:
       for (uint32_t size : attribute.value.cluster)
         if (size > 1)
@@ -175,6 +188,7 @@ static void writeCounters(const std::string &path, const Kernel &kernel,
   file << "{\"kernel\": \"" << kernel.name
        << "\", \"grid\": " << list(config.grid)
        << ", \"block\": " << list(config.block)
+       << ", \"cluster\": " << list(config.cluster)
        << ", \"dynamic_shared\": " << config.dynamicShared
        << ", \"counters\": " << counters.toJSON() << "}\n";
   file.flush();
@@ -237,11 +251,12 @@ static Result launchKernel(Driver &driver, Context &context,
     return InvalidHandle;
   Graph::Launch launch;
   launch.function = handle;
-  if (Result result = readAttributes(parameters, launch.cooperative))
+  LaunchConfig &config = launch.config;
+  if (Result result =
+          readAttributes(parameters, config.cluster, launch.cooperative))
     return result;
 
   const Kernel &kernel = *function->kernel;
-  LaunchConfig &config = launch.config;
   std::copy_n(parameters.grid, 3, config.grid.begin());
   std::copy_n(parameters.block, 3, config.block.begin());
   config.dynamicShared = parameters.dynamicShared;

@@ -70,6 +70,7 @@ LaunchResult CheckRunner::run(const Mode &mode) {
   LaunchConfig config;
   config.grid = grid;
   config.block = block;
+  config.cluster = cluster;
   config.dynamicShared = dynamicShared;
   config.parameters.resize(kernel.parameterBytes);
   std::memcpy(config.parameters.data(), &in, 8);

@@ -61,7 +61,7 @@ public:
 
   explicit CheckRunner(const std::string &body);
 
-  Dim3 grid = {1, 1, 1}, block = {32, 1, 1};
+  Dim3 grid = {1, 1, 1}, block = {32, 1, 1}, cluster = {1, 1, 1};
   uint32_t dynamicShared = 0;
   LaunchOptions options;
 

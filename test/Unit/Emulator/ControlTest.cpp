@@ -106,7 +106,10 @@ TEST(ControlTest, BarriersOfABlock) {
     DONE:)", [](uint32_t i) { return i < 64 ? 0 : 3 * (i - 64); }, tile, 128);
   expectRefused("bar.arrive 1;", "expected 2 operands, got 1");
   expectRefused("bar.nothing 1;", "expected .sync, .arrive or .red");
-  expectRefused("barrier.cluster.sync;", "barriers of clusters are not supported");
+  expectRefused("barrier.cluster.sync;", "expected 'barrier.cluster.arrive' or 'barrier.cluster.wait'");
+  expectRefused("bar.cluster.arrive;", "expected 'barrier.cluster.arrive'");
+  expectRefused("barrier.cluster.wait.release;", "does not support the modifier .release");
+  expectRefused("barrier.cluster.arrive 0;", "expected 0 operands, got 1");
   expectRefused("bar.warp.arrive 1;", "expected .sync after 'bar.warp'");
 }
 

@@ -256,15 +256,29 @@ TEST_F(DriverTest, ShapesThatAreRefused) {
   EXPECT_EQ(launch(bounded, {1, 1, 1}, {1, 1, 1}, 48 * 1024), Success);
   EXPECT_EQ(launch(bounded, {1, 1, 1}, {1, 1, 1}, 48 * 1024 + 1), InvalidValue);
   EXPECT_EQ(driver.cuCtxSynchronize(), Success);
-  if (driver.isEmulator()) {
+}
+
+TEST_F(DriverTest, Clusters) {
+  FunctionHandle bounded = findKernel("bounded");
+  auto launch = [&](std::array<uint32_t, 3> grid, std::array<uint32_t, 3> shape) {
     LaunchAttribute cluster = {};
     cluster.id = 4;
-    cluster.value.cluster[0] = 2;
-    LaunchParameters clustered = {{2, 1, 1}, {1, 1, 1}, 0,
-                                  nullptr,   &cluster,  1};
-    EXPECT_EQ(driver.cuLaunchKernelEx(&clustered, bounded, nullptr, nullptr),
-              NotSupported);
-  }
+    std::copy(shape.begin(), shape.end(), cluster.value.cluster);
+    LaunchParameters parameters = {{grid[0], grid[1], grid[2]}, {1, 1, 1}, 0, nullptr,
+                                   &cluster, 1};
+    return driver.cuLaunchKernelEx(&parameters, bounded, nullptr, nullptr);
+  };
+  EXPECT_EQ(launch({1, 1, 1}, {1, 1, 1}), Success);
+  EXPECT_EQ(launch({8, 1, 1}, {8, 1, 1}), Success);
+  EXPECT_EQ(launch({4, 6, 2}, {2, 2, 2}), Success);
+  EXPECT_EQ(launch({16, 1, 1}, {16, 1, 1}), InvalidClusterSize);
+  EXPECT_EQ(launch({4, 4, 1}, {4, 4, 1}), InvalidClusterSize);
+  EXPECT_EQ(launch({3, 1, 1}, {2, 1, 1}), InvalidClusterSize);
+  EXPECT_EQ(launch({2, 1, 1}, {2, 2, 1}), InvalidClusterSize);
+  EXPECT_EQ(driver.cuCtxSynchronize(), Success);
+  int value = 0;
+  EXPECT_EQ(driver.cuDeviceGetAttribute(&value, 120, 0), Success);
+  EXPECT_EQ(value, 1);
 }
 
 TEST_F(DriverTest, Occupancy) {
