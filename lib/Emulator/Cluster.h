@@ -39,6 +39,23 @@ Block *findOwner(const Block &block, uint64_t &address);
 /// As `resolve`, for .shared::cluster.
 uint32_t resolveCluster(Warp &warp, const Access &access, uint8_t *pointers[32]);
 
+//===----------------------------------------------------------------------===//
+// Races; see ClusterRaces.cpp
+//===----------------------------------------------------------------------===//
+
+/// Looks at a read of the shared memory of another block: for races, bytes never
+/// written, and copies in flight.
+void checkRemoteRead(Warp &warp, Block &owner, const Access &access, uint32_t mask);
+
+/// Looks at a write to the block's own shared memory, for reads by other blocks.
+void checkRemoteReaders(Warp &warp, const Access &access, uint32_t mask);
+
+/// Drops the reads that all warps of the block know to be done.
+void forgetRemoteReads(Block &block);
+
+/// The block has ended: reports reads that may come later.
+void checkRemoteReadsAtEnd(Block &block);
+
 } // namespace kvc::emu
 
 #endif // KVC_LIB_EMULATOR_CLUSTER_H

@@ -43,6 +43,14 @@ static void finishWait(Warp &warp) {
       join(released, *warp.released);
     warp.released = std::make_shared<const ForeignClock>(std::move(released));
   }
+  Block &block = *warp.block;
+  if (block.remoteReads.empty())
+    return;
+  bool isLast = std::all_of(block.warps.begin(), block.warps.end(), [](Warp &other) {
+    return !other.live || other.clusterWaits == other.block->cluster->barrier.phase;
+  });
+  if (isLast)
+    forgetRemoteReads(block);
 }
 
 /// Lets the warps that wait go on if all have arrived.

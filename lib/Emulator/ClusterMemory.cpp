@@ -67,6 +67,8 @@ uint32_t kvc::emu::resolveCluster(Warp &warp, const Access &access,
     uint32_t found = locateShared(warp, *owner, part, pointers);
     if (warp.launch->options.check && owner == warp.block)
       checkSharedOrder(warp, part, found);
+    else if (warp.launch->options.check)
+      checkRemoteRead(warp, *owner, part, found);
     valid |= found;
   }
   return valid;

@@ -150,6 +150,7 @@ static void startBlock(Block &block, Cluster &cluster, uint32_t rank,
                        const Dim3 &index) {
   std::fill(std::begin(block.barriers), std::end(block.barriers), BlockBarrier());
   block.shadow.firstPhase = 0;
+  block.remoteReads.clear();
   block.warps.clear();
   Launch &launch = *cluster.launch;
   const Kernel &kernel = launch.kernel;

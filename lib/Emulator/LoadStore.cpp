@@ -13,6 +13,9 @@
 using namespace kvc::emu;
 
 Space kvc::emu::takeSpace(Decoder &decoder) {
+  if (decoder.take("shared::cluster"))
+    decoder.fail("'" + std::string(decoder.get().opcode) +
+                 "' does not support .shared::cluster, as 'ld' does");
   static constexpr Space kSpaces[] = {
       Space::Global, Space::Shared, Space::Shared, Space::Local, Space::Const,
       Space::Param,  Space::Param,  Space::Param};
@@ -174,13 +177,9 @@ static Handler getHandler(Type type, bool isLoad) {
 static void decodeLoadStore(Decoder &decoder) {
   bool isLoad = decoder.get().opcode == "ld";
   uint32_t flags = takeMemoryOrder(decoder);
-  Space space = takeSpace(decoder);
-  bool isCluster = decoder.take("shared::cluster");
-  if (isCluster && !isLoad)
-    decoder.fail("expected a store to the block's own shared memory; of .shared::cluster "
-                 "only loads are supported");
-  if (isCluster)
-    space = Space::Shared;
+  bool isCluster = isLoad && decoder.take("shared::cluster");
+  // A variable as address is one of the block.
+  Space space = isCluster ? Space::Shared : takeSpace(decoder);
   takeCacheHints(decoder);
   bool hasPolicy = decoder.take("L2::cache_hint");
   int vector = decoder.takeOneOf({"v2", "v4"});

@@ -224,6 +224,14 @@ struct SharedShadow {
   uint32_t firstPhase = 0;
 };
 
+/// A read of shared memory by a warp of another block.
+struct RemoteRead {
+  const Warp *reader = nullptr;
+  uint32_t phase = 0; ///< Of the reader, then.
+  uint32_t begin = 0, end = 0; ///< Addresses.
+  bool isStrong = false;
+};
+
 struct Block {
   Launch *launch = nullptr;
   Cluster *cluster = nullptr;
@@ -232,6 +240,7 @@ struct Block {
   uint32_t rank = 0;   ///< In the cluster.
   std::vector<uint8_t> shared; ///< From address kSharedStart on.
   SharedShadow shadow;
+  std::vector<RemoteRead> remoteReads; ///< That not all warps know to be done.
   std::vector<Warp> warps;
   std::vector<uint32_t> storage; ///< Register files.
   std::vector<uint8_t> localStorage;

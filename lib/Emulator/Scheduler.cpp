@@ -499,10 +499,12 @@ bool kvc::emu::runCluster(Cluster &cluster, uint64_t budget) {
       uint64_t turn = numBlocks == 1 ? budget
                       : isRandom     ? 1 + launch.random.below(kBlockQuantum)
                                      : kBlockQuantum;
-      if (runBlock(block, turn))
-        checkBarriersAtEnd(block);
-      else
+      if (!runBlock(block, turn)) {
         ended = false;
+        continue;
+      }
+      checkBarriersAtEnd(block);
+      checkRemoteReadsAtEnd(block);
     }
     if (ended)
       return true;

@@ -8,7 +8,7 @@
 // That is tested for several words at once; only what is different is looked at
 // word by word.
 //===----------------------------------------------------------------------===//
-#include "Access.h"
+#include "Cluster.h"
 #include "Lanes.h"
 
 #include <algorithm>
@@ -339,6 +339,8 @@ void SharedCheck::check(uint32_t mask) {
 }
 
 void kvc::emu::checkSharedOrder(Warp &warp, const Access &access, uint32_t mask) {
+  if (access.kind != AccessKind::Load && !warp.block->remoteReads.empty())
+    checkRemoteReaders(warp, access, mask);
   SharedCheck(warp, access).check(mask);
 }
 
@@ -395,6 +397,8 @@ void SharedCheck::finishCopy(uint32_t mask) {
 }
 
 void kvc::emu::startSharedCopy(Warp &warp, const Access &destination, uint32_t mask) {
+  if (!warp.block->remoteReads.empty())
+    checkRemoteReaders(warp, destination, mask);
   SharedCheck(warp, destination).startCopy(mask);
 }
 

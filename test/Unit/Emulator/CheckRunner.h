@@ -73,6 +73,9 @@ public:
   /// Expects `finished` to be false with `error` holding these words.
   void expectError(const std::string &words);
 
+  /// Lines with "// !".
+  const std::set<uint32_t> &getMarks() const { return marks; }
+
   uint64_t in = 0, out = 0; ///< Addresses during the last run.
   std::vector<uint32_t> result;
 
