@@ -44,6 +44,7 @@ static void reportNoBlock(Warp &warp, const Block *owner, const Access &access,
 
 uint32_t kvc::emu::resolveCluster(Warp &warp, const Access &access,
                                   uint8_t *pointers[32]) {
+  const LaunchOptions &options = warp.launch->options;
   uint32_t rest = access.mask, valid = 0;
   while (rest) {
     // The lanes that read from the same block as the first.
@@ -64,11 +65,14 @@ uint32_t kvc::emu::resolveCluster(Warp &warp, const Access &access,
       reportNoBlock(warp, owner, access, part.mask);
       continue;
     }
+    bool isRemote = owner != warp.block;
+    if (isRemote && options.count)
+      countShared(warp.launch->result.counters.remoteLoads, part);
     uint32_t found = locateShared(warp, *owner, part, pointers);
-    if (warp.launch->options.check && owner == warp.block)
-      checkSharedOrder(warp, part, found);
-    else if (warp.launch->options.check)
+    if (options.check && isRemote)
       checkRemoteRead(warp, *owner, part, found);
+    else if (options.check)
+      checkSharedOrder(warp, part, found);
     valid |= found;
   }
   return valid;

@@ -92,6 +92,7 @@ Counters &Counters::operator+=(const Counters &other) {
   add(sharedStores, other.sharedStores);
   add(matrixLoads, other.matrixLoads);
   add(copyStores, other.copyStores);
+  add(remoteLoads, other.remoteLoads);
   multiplyAdds += other.multiplyAdds;
   barriers += other.barriers;
   copyGroups += other.copyGroups;
@@ -131,7 +132,8 @@ static std::vector<SharedRow> getSharedRows(const Counters &counters) {
   return {{"shared_loads", counters.sharedLoads},
           {"shared_stores", counters.sharedStores},
           {"matrix_loads", counters.matrixLoads},
-          {"copy_stores", counters.copyStores}};
+          {"copy_stores", counters.copyStores},
+          {"remote_loads", counters.remoteLoads}};
 }
 
 //===----------------------------------------------------------------------===//

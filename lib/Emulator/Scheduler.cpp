@@ -33,6 +33,8 @@ constexpr uint32_t kPatience = 1 << 16;
 constexpr uint32_t kPollingWeight = 1 << 10;
 /// Instructions of a block's turn, if there are others in its cluster.
 constexpr uint32_t kBlockQuantum = 4096;
+/// Places where warps wait that the report of a deadlock names.
+constexpr unsigned kMaxWaiters = 16;
 
 /// Why a warp stopped.
 enum class Stop : uint8_t { Quantum, Barrier, Done };
@@ -417,28 +419,45 @@ Stop WarpRunner::run(uint32_t quantum) {
   return stop;
 }
 
+/// " warps 0 to 3 of block 1 wait at barrier 2 at line 17".
+static std::string describeWait(const Warp &first, const Warp &last, bool isBlock) {
+  bool isOne = &first == &last;
+  return (isOne ? " warp " : " warps ") + std::to_string(first.index) +
+         (isOne ? "" : " to " + std::to_string(last.index)) +
+         (isBlock ? "" : " of block " + std::to_string(first.block->rank)) +
+         (isOne ? " waits at " : " wait at ") +
+         (first.barrier == kClusterBarrier ? "the barrier of the cluster"
+                                           : "barrier " + std::to_string(first.barrier)) +
+         " at line " + std::to_string(first.barrierIns ? first.barrierIns->line : 0);
+}
+
 [[noreturn]] static void reportDeadlock(Cluster &cluster) {
   bool isBlock = cluster.blocks.size() == 1;
   std::string message = isBlock ? "no warp of the block can go on:"
                                 : "no warp of the cluster can go on:";
   const Warp *first = nullptr;
+  unsigned numGroups = 0;
   for (const std::unique_ptr<Block> &block : cluster.blocks) {
-    for (const Warp &warp : block->warps) {
-      if (!warp.live)
+    const std::vector<Warp> &warps = block->warps;
+    for (size_t i = 0, next; i < warps.size(); i = next) {
+      next = i + 1;
+      if (!warps[i].live)
         continue;
       if (!first)
-        first = &warp;
-      message += " warp " + std::to_string(warp.index) +
-                 (isBlock ? "" : " of block " + std::to_string(block->rank)) +
-                 " waits at " +
-                 (warp.barrier == kClusterBarrier
-                      ? "the barrier of the cluster"
-                      : "barrier " + std::to_string(warp.barrier)) +
-                 " at line " +
-                 std::to_string(warp.barrierIns ? warp.barrierIns->line : 0) + ";";
+        first = &warps[i];
+      // Warps that follow each other and wait at the same place.
+      while (next < warps.size() && warps[next].live &&
+             warps[next].barrierIns == warps[i].barrierIns &&
+             warps[next].barrier == warps[i].barrier)
+        ++next;
+      if (++numGroups > kMaxWaiters)
+        continue;
+      message += describeWait(warps[i], warps[next - 1], isBlock) + ";";
     }
   }
   message.pop_back();
+  if (numGroups > kMaxWaiters)
+    message += "; and others elsewhere";
   cluster.launch->report(*first, ReportKind::Deadlock, 0, 0, message);
   cluster.launch->abort();
 }

@@ -66,8 +66,10 @@ struct Counters {
   uint64_t divergentBranches = 0;
   GlobalTraffic globalLoads, globalStores, globalAtomics, copies;
   SharedTraffic sharedLoads, sharedStores, matrixLoads, copyStores;
+  /// Loads from each other block of the cluster; sharedLoads has them as well.
+  SharedTraffic remoteLoads;
   uint64_t multiplyAdds = 0; ///< Of matrix instructions.
-  uint64_t barriers = 0;     ///< Times that a block passed a barrier.
+  uint64_t barriers = 0; ///< Times that a block passed one, its cluster's too.
   uint64_t copyGroups = 0;
 
   uint64_t getWarpInstructions() const;

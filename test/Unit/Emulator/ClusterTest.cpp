@@ -401,8 +401,8 @@ DONE:)",
     const std::string &message = result.reports[0].message;
     EXPECT_EQ(message.find("no warp of the cluster can go on: warp 0 of block 0 waits at "
                            "barrier 3 at line 32; warp 1 of block 0 waits at the barrier "
-                           "of the cluster at line 36; warp 0 of block 1 waits at the "
-                           "barrier of the cluster at line 36;"),
+                           "of the cluster at line 36; warps 0 to 1 of block 1 wait at "
+                           "the barrier of the cluster at line 36"),
               0u)
         << message;
   }

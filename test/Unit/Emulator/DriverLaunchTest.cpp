@@ -258,27 +258,110 @@ TEST_F(DriverTest, ShapesThatAreRefused) {
   EXPECT_EQ(driver.cuCtxSynchronize(), Success);
 }
 
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+/// Each of two blocks stores the number that the other one wrote, 10 or 11.
+static constexpr const char *kSwap = R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry swap(.param .u64 out)
+{
+  .shared .align 4 .b32 number;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d0, [out];
+  mov.u32 %r0, %cluster_ctarank;
+  add.u32 %r1, %r0, 10;
+  st.shared.u32 [number], %r1;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  xor.b32 %r2, %r0, 1;
+  mapa.shared::cluster.u32 %r3, number, %r2;
+  ld.shared::cluster.u32 %r4, [%r3];
+  mul.wide.u32 %d1, %r0, 4;
+  add.u64 %d0, %d0, %d1;
+  st.global.u32 [%d0], %r4;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ret;
+}
+)";
+
+static LaunchAttribute makeCluster(const std::array<uint32_t, 3> &shape) {
+  LaunchAttribute attribute = {};
+  attribute.id = int32_t(LaunchAttributeId::ClusterDimension);
+  std::copy(shape.begin(), shape.end(), attribute.value.cluster);
+  return attribute;
+}
+
 TEST_F(DriverTest, Clusters) {
+  int hasClusters = 0;
+  EXPECT_EQ(driver.cuDeviceGetAttribute(&hasClusters, 120, 0), Success);
+  if (!hasClusters)
+    GTEST_SKIP() << "the device has no clusters";
+  Load loaded(driver, kSwap);
+  ASSERT_EQ(loaded.result, Success) << loaded.error;
+  FunctionHandle swap = nullptr;
+  ASSERT_EQ(driver.cuModuleGetFunction(&swap, loaded.module, "swap"), Success);
+  DevicePointer data = allocate(8);
+  void *parameters[] = {&data};
+  LaunchAttribute cluster = makeCluster({2, 1, 1});
+  StreamHandle stream = nullptr;
+  ASSERT_EQ(driver.cuStreamCreate(&stream, 1), Success);
+  LaunchParameters launch = {{2, 1, 1}, {1, 1, 1}, 0, stream, &cluster, 1};
+  auto read = [&] {
+    std::array<uint32_t, 2> words = {};
+    EXPECT_EQ(driver.cuStreamSynchronize(stream), Success);
+    EXPECT_EQ(driver.cuMemcpyDtoH_v2(words.data(), data, 8), Success);
+    EXPECT_EQ(driver.cuMemsetD32_v2(data, 0, 2), Success);
+    return words;
+  };
+  EXPECT_EQ(driver.cuLaunchKernelEx(&launch, swap, parameters, nullptr), Success);
+  EXPECT_EQ(read(), (std::array<uint32_t, 2>{11, 10}));
+
+  // A graph keeps the cluster with the launch.
+  GraphHandle graph = nullptr;
+  GraphExecHandle exec = nullptr;
+  ASSERT_EQ(driver.cuStreamBeginCapture_v2(stream, CaptureMode::Relaxed), Success);
+  EXPECT_EQ(driver.cuLaunchKernelEx(&launch, swap, parameters, nullptr), Success);
+  cluster = makeCluster({1, 1, 1});
+  ASSERT_EQ(driver.cuStreamEndCapture(stream, &graph), Success);
+  ASSERT_EQ(driver.cuGraphInstantiateWithFlags(&exec, graph, 0), Success);
+  EXPECT_EQ(driver.cuGraphLaunch(exec, stream), Success);
+  EXPECT_EQ(read(), (std::array<uint32_t, 2>{11, 10}));
+  EXPECT_EQ(driver.cuGraphExecDestroy(exec), Success);
+  EXPECT_EQ(driver.cuGraphDestroy(graph), Success);
+  EXPECT_EQ(driver.cuStreamDestroy_v2(stream), Success);
+  EXPECT_EQ(driver.cuModuleUnload(loaded.module), Success);
+}
+
+TEST_F(DriverTest, ClustersThatAreRefused) {
+  if (!driver.isEmulator())
+    GTEST_SKIP() << "the driver's own";
   FunctionHandle bounded = findKernel("bounded");
   auto launch = [&](std::array<uint32_t, 3> grid, std::array<uint32_t, 3> shape) {
-    LaunchAttribute cluster = {};
-    cluster.id = 4;
-    std::copy(shape.begin(), shape.end(), cluster.value.cluster);
-    LaunchParameters parameters = {{grid[0], grid[1], grid[2]}, {1, 1, 1}, 0, nullptr,
-                                   &cluster, 1};
+    LaunchAttribute cluster = makeCluster(shape);
+    LaunchParameters parameters = {
+        {grid[0], grid[1], grid[2]}, {1, 1, 1}, 0, nullptr, &cluster, 1};
     return driver.cuLaunchKernelEx(&parameters, bounded, nullptr, nullptr);
   };
   EXPECT_EQ(launch({1, 1, 1}, {1, 1, 1}), Success);
   EXPECT_EQ(launch({8, 1, 1}, {8, 1, 1}), Success);
   EXPECT_EQ(launch({4, 6, 2}, {2, 2, 2}), Success);
+  EXPECT_EQ(launch({1, 1, 1}, {0, 1, 1}), InvalidClusterSize);
   EXPECT_EQ(launch({16, 1, 1}, {16, 1, 1}), InvalidClusterSize);
   EXPECT_EQ(launch({4, 4, 1}, {4, 4, 1}), InvalidClusterSize);
   EXPECT_EQ(launch({3, 1, 1}, {2, 1, 1}), InvalidClusterSize);
   EXPECT_EQ(launch({2, 1, 1}, {2, 2, 1}), InvalidClusterSize);
+  LaunchAttribute preferred = makeCluster({2, 1, 1});
+  preferred.id = int32_t(LaunchAttributeId::PreferredCluster);
+  LaunchParameters parameters = {{2, 1, 1}, {1, 1, 1}, 0, nullptr, &preferred, 1};
+  EXPECT_EQ(driver.cuLaunchKernelEx(&parameters, bounded, nullptr, nullptr),
+            NotSupported);
   EXPECT_EQ(driver.cuCtxSynchronize(), Success);
-  int value = 0;
-  EXPECT_EQ(driver.cuDeviceGetAttribute(&value, 120, 0), Success);
-  EXPECT_EQ(value, 1);
 }
 
 TEST_F(DriverTest, Occupancy) {
@@ -469,7 +552,9 @@ TEST_F(DriverFaultTest, OptionsOfTheEnvironment) {
   std::string line;
   int lines = 0;
   for (; std::getline(file, line); ++lines)
-    EXPECT_EQ(line.rfind("{\"kernel\": \"store\", \"grid\": [1, 1, 1], ", 0),
+    EXPECT_EQ(line.rfind("{\"kernel\": \"store\", \"grid\": [1, 1, 1], "
+                         "\"block\": [1, 1, 1], \"cluster\": [1, 1, 1], ",
+                         0),
               0u)
         << line;
   EXPECT_EQ(lines, 2);

@@ -83,6 +83,7 @@ shared memory    warp requests  bytes  wavefronts  needed wavefronts  bank confl
   shared_stores              5    640          20                  5              15
   matrix_loads               0      0           0                  0               0
   copy_stores                0      0           0                  0               0
+  remote_loads               0      0           0                  0               0
 )");
 }
 
