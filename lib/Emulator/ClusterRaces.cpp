@@ -6,7 +6,7 @@
 //
 // What a block wrote is beside its shared memory already; see SharedRaces.cpp. What
 // other blocks read from it is kept as a list, until all of its warps know that it
-// is done. There are few cluster barriers in a kernel, and little to keep between.
+// is done: that is empty most of the time, and nothing is looked at then.
 //===----------------------------------------------------------------------===//
 #include "Cluster.h"
 

@@ -97,7 +97,11 @@ void Target::launch(const Kernel &kernel, Random &random) {
                                      {4, 3, 2},  {96, 1, 1}, {8, 8, 1},  {128, 1, 1},
                                      {1024, 1, 1}, {2048, 1, 1}};
   static constexpr uint32_t kShared[] = {0, 0, 64, 1024, 16384, 232448, 1 << 20};
+  static constexpr Dim3 kClusters[] = {{2, 1, 1}, {3, 1, 1}, {3, 2, 1}, {1, 1, 2},
+                                       {8, 1, 1}, {0, 1, 1}};
   config.grid = random.pick(kGrids);
+  if (random.oneIn(3))
+    config.cluster = random.oneIn(3) ? random.pick(kClusters) : config.grid;
   config.block = kBlocks[random.below(random.oneIn(4) ? 10 : 8)];
   config.dynamicShared = kShared[random.below(random.oneIn(8) ? 7 : 5)];
   config.parameters = makeParameters(kernel, random);

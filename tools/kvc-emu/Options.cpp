@@ -69,6 +69,9 @@ struct CommandLine {
   cl::opt<std::string> block{"block", cl::value_desc("XxYxZ"), cl::init("1"),
                              cl::cat(category),
                              cl::desc("Threads of a block (default: 1)")};
+  cl::opt<std::string> cluster{"cluster", cl::value_desc("XxYxZ"), cl::init("1"),
+                               cl::cat(category),
+                               cl::desc("Blocks of a cluster (default: 1)")};
   cl::opt<uint32_t> shared{"shared", cl::value_desc("bytes"), cl::init(0),
                            cl::cat(category),
                            cl::desc("Dynamic shared memory of a block (default: 0)")};
@@ -231,6 +234,7 @@ bool CommandLine::fill(Options &options) const {
   }
   return readDim3("grid", grid, options.config.grid) &&
          readDim3("block", block, options.config.block) &&
+         readDim3("cluster", cluster, options.config.cluster) &&
          readNamed("save", saves, options.saves) &&
          readNamed("expect", expectations, options.expectations) &&
          readTolerance(tolerance, options.tolerance);
@@ -239,8 +243,8 @@ bool CommandLine::fill(Options &options) const {
 /// Frees a name that an option inside LLVM's libraries has.
 static void freeNames() {
   auto &options = cl::getRegisteredOptions();
-  for (StringRef name : {"entry", "list", "instructions", "grid", "block", "shared", "arg",
-                         "array", "policy", "seed", "check", "no-check", "matrix", "shift",
+  for (StringRef name : {"entry", "list", "instructions", "grid", "block", "cluster", "shared",
+                         "arg", "array", "policy", "seed", "check", "no-check", "matrix", "shift",
                          "resident", "omit", "max-instructions", "max-reports", "print", "save",
                          "expect", "tolerance", "quiet", "json", "profile", "o"})
     if (auto option = options.find(name); option != options.end())
