@@ -98,13 +98,18 @@ void RemoteCheck::readWord(uint32_t word, uint32_t bytes, uint32_t used, int lan
 /// Keeps that the addresses from `begin` to `end` were read.
 void RemoteCheck::record(uint32_t begin, uint32_t end) {
   std::vector<RemoteRead> &reads = owner.remoteReads;
-  // What a warp reads again, as it does when it polls, is done later than before.
   size_t newest = reads.size() > 32 ? reads.size() - 32 : 0;
   for (size_t i = reads.size(); i-- > newest;) {
     RemoteRead &read = reads[i];
-    if (read.reader == &warp && read.begin == begin && read.end == end &&
-        read.isStrong == access.isStrong) {
+    if (read.reader != &warp || read.isStrong != access.isStrong)
+      continue;
+    // What a warp reads again, as it does when it polls, is done later than before.
+    if (read.begin == begin && read.end == end) {
       read.phase = warp.phase;
+      return;
+    }
+    if (read.end == begin && read.phase == warp.phase) {
+      read.end = end;
       return;
     }
   }

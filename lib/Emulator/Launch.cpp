@@ -151,6 +151,7 @@ static void startBlock(Block &block, Cluster &cluster, uint32_t rank,
   std::fill(std::begin(block.barriers), std::end(block.barriers), BlockBarrier());
   block.shadow.firstPhase = 0;
   block.remoteReads.clear();
+  block.releases.clear();
   block.warps.clear();
   Launch &launch = *cluster.launch;
   const Kernel &kernel = launch.kernel;

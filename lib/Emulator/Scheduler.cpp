@@ -426,8 +426,9 @@ static std::string describeWait(const Warp &first, const Warp &last, bool isBloc
          (isOne ? "" : " to " + std::to_string(last.index)) +
          (isBlock ? "" : " of block " + std::to_string(first.block->rank)) +
          (isOne ? " waits at " : " wait at ") +
-         (first.barrier == kClusterBarrier ? "the barrier of the cluster"
-                                           : "barrier " + std::to_string(first.barrier)) +
+         (first.barrier == kClusterBarrier
+              ? "the barrier of the cluster"
+              : "barrier " + std::to_string(first.barrier)) +
          " at line " + std::to_string(first.barrierIns ? first.barrierIns->line : 0);
 }
 

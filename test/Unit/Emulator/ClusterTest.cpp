@@ -136,6 +136,28 @@ TEST(ClusterTest, LanesReadDifferentBlocks) {
     EXPECT_EQ(words[i], 0xFFFFFFF0u + i % 4 - (0xF2F3 + i % 4 * 0x0101)) << i;
 }
 
+// Words 0, 1, 0, 1, ... of four blocks, three of which are others: each of those is a
+// request, of 8 lanes.
+TEST(ClusterTest, Counters) {
+  CheckRunner runner = makeRunner(kWriteOwn + kBarrier + R"(
+  and.b32 %r2, %t, 3;
+  mapa.shared::cluster.u32 %r3, smem, %r2;
+  shr.u32 %r4, %t, 2;
+  and.b32 %r4, %r4, 1;
+  mad.lo.u32 %r3, %r4, 4, %r3;
+  ld.shared::cluster.u32 %r10, [%r3];)" + kBarrier,
+                                  4);
+  Counters counters = runner.run(kModes[0]).counters;
+  EXPECT_EQ(counters.remoteLoads.requests, 12u);
+  EXPECT_EQ(counters.remoteLoads.bytes, 12u * 8 * 4);
+  EXPECT_EQ(counters.remoteLoads.wavefronts, 12u);
+  EXPECT_EQ(counters.remoteLoads.needed, 12u);
+  EXPECT_EQ(counters.sharedLoads.requests, 4u);
+  EXPECT_EQ(counters.sharedLoads.bytes, 4u * 32 * 4);
+  EXPECT_EQ(counters.globalLoads.bytes, 0u);
+  EXPECT_EQ(counters.barriers, 8u);
+}
+
 // An address of .shared::cta is one of .shared::cluster, and its own rank is its
 // own memory.
 TEST(ClusterTest, OwnMemory) {
@@ -618,16 +640,17 @@ TEST(ClusterTest, OutOfBounds) {
 }
 
 TEST(ClusterTest, Refused) {
-  expectRefused("st.shared::cluster.u32 [%r1], %r0;", "does not support .shared::cluster, as 'ld' does");
-  expectRefused("atom.shared::cluster.add.u32 %r0, [%r1], 1;", "does not support .shared::cluster, as 'ld' does");
-  expectRefused("red.shared::cluster.add.u32 [%r1], 1;", "does not support .shared::cluster, as 'ld' does");
+  std::string onlyLoads = "does not support .shared::cluster, as 'ld' does";
+  expectRefused("st.shared::cluster.u32 [%r1], %r0;", onlyLoads);
+  expectRefused("atom.shared::cluster.add.u32 %r0, [%r1], 1;", onlyLoads);
+  expectRefused("red.shared::cluster.add.u32 [%r1], 1;", onlyLoads);
+  expectRefused("cvta.shared::cluster.u64 %l0, %l1;", onlyLoads);
   expectRefused("cp.async.ca.shared::cluster.global [%r1], [%l0], 4;",
                 "expected a copy from .global to .shared");
-  expectRefused("cvta.shared::cluster.u64 %l0, %l1;", "'cvta' does not support .shared::cluster");
   expectRefused("mapa.u64 %l0, %l1, 0;", "generic addresses of other blocks");
   expectRefused("getctarank.u64 %r0, %l1;", "generic addresses of other blocks");
   expectRefused("mapa.shared::cluster.u16 %h0, %h1, 0;", "does not support the type");
-  expectRefused("mapa.shared::cluster.u32 %r0, %l1, 0;", "expected a register of 32 bits");
+  expectRefused("mapa.shared::cluster.u32 %r0, %l1, 0;", "a register of 32 bits");
   expectRefused("mapa.shared::cluster.u32 %r0, %r1;", "expected 3 operands");
 }
 
