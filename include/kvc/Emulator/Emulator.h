@@ -163,7 +163,7 @@ struct LaunchResult {
 inline constexpr uint32_t kMaxThreads = 1024;           ///< Per block.
 inline constexpr uint32_t kMaxShared = 227 * 1024;      ///< Bytes, per block.
 inline constexpr uint32_t kMaxStaticShared = 48 * 1024; ///< Bytes, per block.
-inline constexpr uint32_t kMaxClusterBlocks = 8; ///< What every device has.
+inline constexpr uint32_t kMaxClusterBlocks = 8;  ///< That every device allows.
 inline constexpr uint32_t kNumProcessors = 132;
 
 /// Runs `kernel` to its end.
