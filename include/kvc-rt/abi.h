@@ -24,7 +24,7 @@ extern "C" {
 #define KVC_ABI_ASSERT(cond, text) _Static_assert(cond, text)
 #endif
 
-#define KVC_ABI_VERSION 4u
+#define KVC_ABI_VERSION 5u
 #define KVC_MAX_RANK 6       /**< Largest rank of a tensor argument. */
 #define KVC_MAX_COMPONENTS 8 /**< Largest number of components of a cache. */
 #define KVC_MAX_NAME 16      /**< Bytes of a component name, NUL included. */
@@ -388,11 +388,13 @@ struct kvc_rt_api {
                               const kvc_cache_view_t *cache, int32_t page_size);
   /** Launches kernel `kernel` of the program's blob on a stream of a device, as
    *  grid[0] x grid[1] x grid[2] blocks; a grid with a 0 launches nothing.
+   *  cluster[0] x cluster[1] x cluster[2] neighbouring blocks, which divide the
+   *  grid, are a cluster; null, or 1 x 1 x 1: there are none.
    *  `params` points to the value of each parameter of the entry, in order.
    *  Returns at once; kernels on one stream run in order. Allocates nothing. */
   kvc_status_t (*launch)(kvc_stream_t *stream, const kvc_program_t *program,
                          uint32_t kernel, const uint32_t grid[3],
-                         const void *const *params);
+                         const uint32_t cluster[3], const void *const *params);
 };
 KVC_ABI_ASSERT(sizeof(kvc_rt_api_t) == 56, "part of the ABI");
 

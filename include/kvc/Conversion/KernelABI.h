@@ -37,6 +37,8 @@
 //                     heads][width] and, for its statistics, [query tokens][query
 //                     heads][2]
 //   kvc.deterministic unit: work items have just `kvc.split` keys
+//   kvc.cluster       optional, 2, 4 or 8: that many blocks along y at most may form a
+//                     cluster, "list cluster" of them (WorkList.h)
 //
 // All pointers are to device memory; strides count elements.
 //===----------------------------------------------------------------------===//
@@ -93,6 +95,7 @@ enum class KernelValue {
   ListCounts,  ///< "list counts": WorkCounts
   ListTarget,  ///< "list target", i32: the number of items to aim at, which the list
                ///< keeps to that is not deterministic
+  ListCluster, ///< "list cluster", i32: blocks of a cluster of the attention's launch
   PartsOutput, ///< "parts output"
   PartsStats,  ///< "parts stats"
 };
@@ -149,6 +152,7 @@ struct KernelDescription {
   // Of attention kernels.
   int32_t split = 1, queryTokens = 1, queryHeads = 1, width = 1;
   bool deterministic = false;
+  int32_t cluster = 1; ///< Blocks that may form a cluster.
 };
 
 /// Sets the attributes of a kernel but for its threads and shared memory, which an

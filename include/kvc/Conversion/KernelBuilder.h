@@ -23,6 +23,7 @@ namespace kvc::kvtile {
 
 inline constexpr unsigned kGlobalSpace = 1;
 inline constexpr unsigned kSharedSpace = 3;
+inline constexpr unsigned kClusterSpace = 7; ///< Shared memory of the blocks of a cluster.
 
 /// Name of the dynamic shared memory of a kernel module.
 inline constexpr llvm::StringLiteral kSharedName = "kvc_shared";
@@ -128,6 +129,14 @@ public:
   /// True in all lanes of a warp if `condition` is in any.
   Value anyLane(Value condition);
   void barrier() { mlir::NVVM::Barrier0Op::create(b, loc); }
+
+  // Clusters of `clusterSize()` blocks along y: 1 where the launch asked for none.
+  Value clusterSize();
+  Value clusterRank();
+  /// For all threads of the cluster.
+  void clusterBarrier();
+  /// Where `shared`, a pointer to shared memory, is in the block with rank `rank`.
+  Value inCluster(Value shared, Value rank);
 
   /// Address of the dynamic shared memory as i32, and back to a pointer.
   Value sharedBase();

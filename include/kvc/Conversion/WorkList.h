@@ -15,6 +15,11 @@
 // CPU, and of a deterministic attention, a chunk is one split, so that the bits of a
 // sequence do not depend on the rest of the batch. Otherwise it is as many splits as
 // the lengths in the batch ask for (WorkListKernel.h).
+//
+// On the GPU, C thread blocks may be a cluster: item i is that of rank i % C of cluster
+// i / C. Items of one query block in one cluster have one partial result together, that of
+// the first of them; the parts of the others are not used. Where a query block lies in one
+// cluster as a whole, that one writes its final rows, and its merge entry has no work.
 //===----------------------------------------------------------------------===//
 #ifndef KVC_CONVERSION_WORKLIST_H
 #define KVC_CONVERSION_WORKLIST_H
@@ -38,10 +43,10 @@ struct WorkItem {
   int32_t kvBegin;    ///< Keys to visit, narrowed to those that at least one of
   int32_t kvEnd;      ///< its queries sees; kvBegin == kvEnd if there is none.
   int32_t kvLen;      ///< Tokens of the sequence.
-  int32_t part;       ///< Index of its partial result; -1: the item is the only
-                      ///< one of its block and writes the final result.
-  int32_t partCount;  ///< Items of its query block, >= 1.
-  int32_t firstPart;  ///< Partial result of the block's first item, or -1.
+  int32_t part;       ///< Index of its partial result; -1: there is no other than that
+                      ///< of its cluster, which writes the final result.
+  int32_t firstRank;  ///< Of its cluster, the thread blocks that hold items of the same
+  int32_t numRanks;   ///< query block; 0 and 1 without clusters.
   int64_t firstPage;  ///< Index into page_ids of the sequence's first page.
 };
 static_assert(sizeof(WorkItem) == 48, "kernels know its layout");
@@ -54,15 +59,16 @@ struct MergeEntry {
   int32_t queryCount;
   int32_t firstPart; ///< Its parts are firstPart .. firstPart + partCount - 1,
   int32_t partCount; ///< in the order of their keys.
+  int32_t firstRank; ///< In its cluster, of the thread block of the first one.
 };
-static_assert(sizeof(MergeEntry) == 16, "kernels know its layout");
+static_assert(sizeof(MergeEntry) == 20, "kernels know its layout");
 
 /// What building the list counts.
 struct WorkCounts {
   int32_t items;
   int32_t parts; ///< Each part has room for the rows of one query block.
   int32_t merges;
-  int32_t reserved;
+  int32_t cluster; ///< Thread blocks of a cluster, >= 1.
 };
 static_assert(sizeof(WorkCounts) == 16, "kernels know its layout");
 
@@ -90,6 +96,7 @@ struct WorkListArgs {
   mlir::Value items;      ///< WorkItem[], aligned to 8 bytes
   mlir::Value merges;     ///< MergeEntry[], aligned to 4 bytes
   mlir::Value counts;     ///< WorkCounts
+  mlir::Value cluster;    ///< i32: thread blocks of a cluster; null: 1
 };
 
 /// Emits code of one thread that fills the list, with chunks of one split. Uses arith,
@@ -114,7 +121,7 @@ WorkListBounds emitWorkListBounds(mlir::OpBuilder &b, mlir::Location loc,
 /// The fields of an item as values: i32, and firstPage i64.
 struct WorkItemValues {
   mlir::Value sequence, queryBegin, queryCount, queryPos, kvBegin, kvEnd, kvLen, part,
-      partCount, firstPart, firstPage;
+      firstRank, numRanks, firstPage;
 };
 
 /// Emits loads of the fields of item `index` (i32 or i64).
@@ -123,7 +130,7 @@ WorkItemValues emitLoadWorkItem(mlir::OpBuilder &b, mlir::Location loc, mlir::Va
 
 /// The fields of a merge entry as i32 values.
 struct MergeEntryValues {
-  mlir::Value queryBegin, queryCount, firstPart, partCount;
+  mlir::Value queryBegin, queryCount, firstPart, partCount, firstRank;
 };
 
 /// Emits loads of the fields of entry `index` (i32 or i64).

@@ -20,6 +20,7 @@ namespace kvc {
 /// Unless that one is deterministic, the keys of one item are m times `kvc.split`, with
 /// the smallest m >= 1 for which the splits that the query blocks touch make at most
 /// "list target" times m; a query block that touches at most m splits is one item.
+/// With clusters it takes "list cluster".
 mlir::LLVM::LLVMFuncOp emitWorkListKernel(mlir::OpBuilder &b, AttentionOp op,
                                           llvm::StringRef name,
                                           const KernelDescription &attention);

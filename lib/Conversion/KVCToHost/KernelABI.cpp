@@ -60,6 +60,8 @@ void kvc::setKernelDescription(Operation *kernel, const KernelDescription &descr
   setNumber("kvc.width", description.width);
   if (description.deterministic)
     kernel->setAttr("kvc.deterministic", b.getUnitAttr());
+  if (description.cluster > 1)
+    setNumber("kvc.cluster", description.cluster);
 }
 
 LLVM::LLVMFuncOp kvc::createKernel(OpBuilder &b, Operation *op, StringRef name,
@@ -170,12 +172,28 @@ struct DescriptionReader {
     return success();
   }
 
+  LogicalResult readCluster(KernelDescription &description) {
+    if (!kernel->hasAttr("kvc.cluster"))
+      return success();
+    if (failed(read("kvc.cluster", 1, INT32_MAX, description.cluster)))
+      return failure();
+    if (!llvm::is_contained({1, 2, 4, 8}, description.cluster))
+      return expected("kvc.cluster", "1, 2, 4 or 8");
+    if (description.cluster > 1 && description.deterministic)
+      return kernel.emitOpError("expected no 'kvc.cluster' beside 'kvc.deterministic'");
+    if (description.cluster > 1 && description.grid[1] != 0)
+      return kernel.emitOpError("expected 'kvc.grid' with a 0 for y beside 'kvc.cluster', got ")
+             << description.grid[1];
+    return success();
+  }
+
   LogicalResult readAttention(KernelDescription &description) {
     description.deterministic = kernel->hasAttr("kvc.deterministic");
     return success(succeeded(read("kvc.split", 1, INT32_MAX, description.split)) &&
                    succeeded(read("kvc.query_tokens", 1, INT32_MAX, description.queryTokens)) &&
                    succeeded(read("kvc.query_heads", 1, INT32_MAX, description.queryHeads)) &&
-                   succeeded(read("kvc.width", 1, INT32_MAX, description.width)));
+                   succeeded(read("kvc.width", 1, INT32_MAX, description.width)) &&
+                   succeeded(readCluster(description)));
   }
 };
 } // namespace

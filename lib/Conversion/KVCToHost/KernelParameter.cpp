@@ -53,6 +53,7 @@ static constexpr std::pair<KernelValue, StringLiteral> kSpellings[] = {
     {KernelValue::ListMerges, "list merges"},
     {KernelValue::ListCounts, "list counts"},
     {KernelValue::ListTarget, "list target"},
+    {KernelValue::ListCluster, "list cluster"},
     {KernelValue::PartsOutput, "parts output"},
     {KernelValue::PartsStats, "parts stats"},
 };
@@ -143,6 +144,7 @@ kvc::getParameterTypes(const KernelParameter &parameter, Operation *op, unsigned
   case KernelValue::NumSequences:
   case KernelValue::MaxKvLen:
   case KernelValue::ListTarget:
+  case KernelValue::ListCluster:
     return SmallVector<Type, 4>{i32};
   case KernelValue::Rows:
     if (!findOperand<BatchType>(op) && !isa<MergeOp>(op))

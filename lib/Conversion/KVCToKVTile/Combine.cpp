@@ -35,6 +35,8 @@ public:
   void emit(StringRef name, const KernelDescription &origin);
 
 private:
+  /// The entry with the parts that clusters have of it.
+  MergeEntryValues loadEntry(Value index);
   /// Row of this head of query token `token` of an entry's part, counted over all parts.
   Value partRow(const MergeEntryValues &entry, Value part, Value token);
   Value loadStats(Value row) {
@@ -51,10 +53,24 @@ private:
   int64_t tokens;
   RowKernel kernel;
   KernelBuilder &k;
+  Value cluster; ///< Blocks of one; null if there are none.
 };
 } // namespace
 
+MergeEntryValues CombineKernel::loadEntry(Value index) {
+  MergeEntryValues entry =
+      emitLoadMergeEntry(k.b, k.loc, kernel.arguments.get(KernelValue::ListMerges), index);
+  if (cluster) {
+    Value end = k.add(entry.firstRank, k.add(entry.partCount, k.add(cluster, -1)));
+    entry.partCount = arith::DivUIOp::create(k.b, k.loc, end, cluster);
+  }
+  return entry;
+}
+
 Value CombineKernel::partRow(const MergeEntryValues &entry, Value part, Value token) {
+  // A cluster has that of its first block.
+  if (cluster)
+    part = k.max(k.sub(k.mul(part, cluster), entry.firstRank), k.i32(0));
   Value first = k.mul(k.toI64(k.add(entry.firstPart, part)), tokens);
   Value row = k.mul(k.add(first, k.toI64(token)), shape.queryHeads);
   return k.add(row, k.toI64(kernel.head));
@@ -120,11 +136,19 @@ void CombineKernel::emit(StringRef name, const KernelDescription &origin) {
   created.setMaxRegisters(kMaxRegisters);
   Value counts = arguments.get(KernelValue::ListCounts);
   Value merges = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, merges)), 4);
+  if (shape.cluster > 1)
+    cluster = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, cluster)), 4);
   kernel.forEntries(merges, [&](Value index) {
-    MergeEntryValues entry =
-        emitLoadMergeEntry(k.b, k.loc, arguments.get(KernelValue::ListMerges), index);
-    k.forRange(k.blockIdZ(), entry.queryCount, k.i32(tokenBlocks),
-               [&](Value token) { emitRow(entry, token); });
+    MergeEntryValues entry = loadEntry(index);
+    auto emitRows = [&] {
+      k.forRange(k.blockIdZ(), entry.queryCount, k.i32(tokenBlocks),
+                 [&](Value token) { emitRow(entry, token); });
+    };
+    // What lies in one cluster is done.
+    if (cluster)
+      k.guarded(k.compare(Predicate::sgt, entry.partCount, k.i32(1)), emitRows);
+    else
+      emitRows();
   });
   kernel.end();
 }

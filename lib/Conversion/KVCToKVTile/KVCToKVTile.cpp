@@ -117,15 +117,15 @@ static LogicalResult checkAttention(AttentionOp op) {
       return diag << ", got " << op.getScheduleAttr();
     return diag << "; run kvc-plan before, which says in a remark if none fits";
   }
-  for (GPUStreamAttr stream : {schedule.getDecode(), schedule.getPrefill()}) {
-    KernelShape shape(op, stream);
+  for (KernelPhase phase : {KernelPhase::Decode, KernelPhase::Prefill}) {
+    KernelShape shape(op, phase);
     if (failed(checkValueScales(op, shape)))
       return failure();
     int64_t bytes = shape.sharedBytes();
     if (bytes > kMaxSharedBytes)
       return op.emitOpError("expected a schedule of at most ")
              << kMaxSharedBytes << " bytes of shared memory, got " << bytes << " for "
-             << stream << "; take fewer stages, keys or rows";
+             << shape.stream << "; take fewer stages, keys or rows";
   }
   return success();
 }
@@ -190,11 +190,10 @@ static LogicalResult checkFunction(func::FuncOp function) {
 /// put together.
 static void emitAttentionKernels(OpBuilder &b, StringRef prefix, KernelDescription origin,
                                  AttentionOp op) {
-  auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
   for (KernelPhase phase : {KernelPhase::Decode, KernelPhase::Prefill}) {
-    bool isDecode = phase == KernelPhase::Decode;
-    KernelShape shape(op, isDecode ? schedule.getDecode() : schedule.getPrefill());
-    std::string name = (prefix + (isDecode ? "_decode" : "_prefill")).str();
+    KernelShape shape(op, phase);
+    std::string name =
+        (prefix + (phase == KernelPhase::Decode ? "_decode" : "_prefill")).str();
     origin.phase = phase;
     emitWorkListKernel(b, op, name + "_worklist", describeAttention(origin, op, shape));
     emitStreamKernel(b, name, origin, op, shape);

@@ -22,7 +22,11 @@ static constexpr int64_t kExactWidthBF16 = 128, kExactWidthF16 = 64;
 /// Columns in which slots hold rows: what ldmatrix reads 16 bytes of, at least 16.
 static int64_t getColumnUnit(Type element) { return element.isInteger(4) ? 32 : 16; }
 
-KernelShape::KernelShape(AttentionOp op, GPUStreamAttr stream) : op(op), stream(stream) {
+KernelShape::KernelShape(AttentionOp op, KernelPhase phase) : op(op) {
+  auto schedule = cast<GPUScheduleAttr>(op.getScheduleAttr());
+  bool isDecode = phase == KernelPhase::Decode;
+  stream = isDecode ? schedule.getDecode() : schedule.getPrefill();
+  cluster = isDecode && !op.getDeterministic() ? schedule.getCluster() : 1;
   group = op.getGroup();
   queryHeads = op.getQueryHeads();
   kvHeads = queryHeads / group;
@@ -161,7 +165,8 @@ int64_t KernelShape::sharedBytes() const {
   // The warps' results take the place of ring and query: see kvtile.finish.
   if (mergesWarps()) {
     int64_t rowBytes = paddedValueWidth() * 4 + 32 + 8;
-    bytes = std::max(bytes, stream.getWarps() * stream.getRows() * rowBytes);
+    int64_t blockStats = cluster > 1 ? stream.getRows() * 8 : 0;
+    bytes = std::max(bytes, stream.getWarps() * stream.getRows() * rowBytes + blockStats);
   }
   return bytes;
 }

@@ -8,6 +8,7 @@
 #ifndef KVC_LIB_CONVERSION_KVCTOKVTILE_KERNELSHAPE_H
 #define KVC_LIB_CONVERSION_KVCTOKVTILE_KERNELSHAPE_H
 
+#include "kvc/Conversion/KernelABI.h"
 #include "kvc/Dialect/KVTile/IR/KVTile.h"
 
 #include <optional>
@@ -15,13 +16,14 @@
 
 namespace kvc {
 
-/// The shape of one kernel of an attention, from the operation and its stream.
+/// The shape of one kernel of an attention, from the operation and its schedule.
 class KernelShape {
 public:
-  KernelShape(AttentionOp op, GPUStreamAttr stream);
+  KernelShape(AttentionOp op, KernelPhase phase);
 
   mutable AttentionOp op; // accessors of operations are not const
   GPUStreamAttr stream;
+  int64_t cluster; ///< Thread blocks that may form a cluster.
   int64_t group, kvHeads, queryHeads;
   int64_t valueWidth;
   int64_t threads;

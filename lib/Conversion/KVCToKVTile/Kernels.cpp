@@ -104,6 +104,7 @@ KernelDescription describeAttention(const KernelDescription &origin, AttentionOp
   description.queryHeads = shape.queryHeads;
   description.width = shape.valueWidth;
   description.deterministic = op.getDeterministic();
+  description.cluster = shape.cluster;
   return description;
 }
 

@@ -81,6 +81,7 @@ private:
 
   SmallVector<Value> emitQuery(Value item);
   void emitItem(Value index);
+  void emitItemsOfCluster(Value items);
   void emitLookup(Region &region, Value item);
   void emitProduce(Region &region, Value item);
   void emitConsume(Region &region, Value item, ValueRange query);
@@ -473,7 +474,28 @@ void StreamSkeleton::emitItem(Value index) {
                    arguments.get(KernelValue::PartsOutput),
                    arguments.get(KernelValue::PartsStats), shape.stream.getForm(), shape.group,
                    shape.valueWidth, shape.stream.getQueryTokens(), shape.exchangeOffset(),
-                   interleave > 1 ? b.getI64IntegerAttr(interleave) : IntegerAttr());
+                   interleave > 1 ? b.getI64IntegerAttr(interleave) : IntegerAttr(),
+                   shape.cluster > 1 ? b.getI64IntegerAttr(shape.cluster) : IntegerAttr());
+}
+
+/// Emits the items of a block of a cluster. All its blocks take as many turns, since each
+/// turn has barriers of the cluster: those of kvtile.finish.
+void StreamSkeleton::emitItemsOfCluster(Value items) {
+  KernelBuilder k(b, loc);
+  Value rank = k.clusterRank();
+  k.forRange(k.sub(k.blockIdY(), rank), items, k.gridDimY(), [&](Value first) {
+    Value index = k.add(first, rank);
+    k.guarded(
+        k.compare(KernelBuilder::Predicate::slt, index, items), [&] { emitItem(index); },
+        [&] {
+          Value isCluster =
+              k.compare(KernelBuilder::Predicate::sgt, k.clusterSize(), k.i32(1));
+          k.guarded(isCluster, [&] {
+            k.clusterBarrier();
+            k.clusterBarrier();
+          });
+        });
+  });
 }
 
 /// True of scales or zero points of a component that is read.
@@ -550,14 +572,11 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   valueScales = loadScales(op.getValueComponent());
   Value items =
       LLVM::LoadOp::create(b, loc, b.getI32Type(), arguments.get(KernelValue::ListCounts), 4);
-  Value first = NVVM::BlockIdYOp::create(b, loc, b.getI32Type());
-  Value step = NVVM::GridDimYOp::create(b, loc, b.getI32Type());
-  auto loop = scf::ForOp::create(b, loc, first, items, step);
-  {
-    OpBuilder::InsertionGuard inner(b);
-    b.setInsertionPointToStart(loop.getBody());
-    emitItem(loop.getInductionVar());
-  }
+  KernelBuilder k(b, loc);
+  if (shape.cluster > 1)
+    emitItemsOfCluster(items);
+  else
+    k.forRange(k.blockIdY(), items, k.gridDimY(), [&](Value index) { emitItem(index); });
   kvtile::ReturnOp::create(b, loc);
 }
 

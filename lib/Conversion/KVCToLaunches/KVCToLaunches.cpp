@@ -88,7 +88,9 @@ static void emitLaunch(ModuleOp module, LLVM::LLVMFuncOp launch) {
                                offsetof(kvc_rt_api_t, launch), ints.i32Type(),
                                {abi.loadPtr(context, offsetof(LaunchContext, stream)),
                                 abi.loadPtr(context, offsetof(LaunchContext, program)),
-                                ints.i32(index), grid, toPointer(launch.getArgument(2))});
+                                ints.i32(index), grid,
+                                LLVM::ZeroOp::create(b, ints.loc, ints.ptrType()),
+                                toPointer(launch.getArgument(2))});
   abi.store(status, context, offsetof(LaunchContext, status));
   LLVM::BrOp::create(b, ints.loc, ValueRange(), end);
 }

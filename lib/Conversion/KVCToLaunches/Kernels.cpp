@@ -171,7 +171,7 @@ static bool names(const Kernel &kernel, ArrayRef<KernelValue> values) {
 /// The list is written before it is read, and all parts are combined.
 LogicalResult LaunchFunction::checkPhase(AttentionOp op, KernelPhase phase) {
   int64_t attentions = 0;
-  bool hasList = false, hasTarget = false;
+  bool hasList = false, hasTarget = false, hasCluster = false;
   LLVM::LLVMFuncOp uncombined;
   for (const Kernel &kernel : kernelsOf[op]) {
     if (kernel.description.phase != phase)
@@ -181,6 +181,7 @@ LogicalResult LaunchFunction::checkPhase(AttentionOp op, KernelPhase phase) {
     if (kind == KernelKind::WorkList) {
       hasList = true;
       hasTarget |= names(kernel, {KernelValue::ListTarget});
+      hasCluster |= names(kernel, {KernelValue::ListCluster});
     } else if (!hasList && names(kernel, {KernelValue::ListItems, KernelValue::ListMerges,
                                         KernelValue::ListCounts}))
       return symbol.emitOpError("expected a worklist kernel of its attention before it");
@@ -190,6 +191,10 @@ LogicalResult LaunchFunction::checkPhase(AttentionOp op, KernelPhase phase) {
       return symbol.emitOpError("expected its worklist kernel to take 'list target', or "
                                 "'kvc.deterministic' here, got ")
              << (hasTarget ? "both" : "neither");
+    if (kind == KernelKind::Attention && hasCluster != (kernel.description.cluster > 1))
+      return symbol.emitOpError("expected its worklist kernel to take 'list cluster', and "
+                                "'kvc.cluster' here, or none of them, got the ")
+             << (hasCluster ? "first" : "second") << " alone";
     if (kind == KernelKind::Attention) {
       ++attentions;
       if (names(kernel, {KernelValue::PartsOutput, KernelValue::PartsStats}))

@@ -83,6 +83,8 @@ void LaunchFunction::emitParameter(const Kernel &kernel, const KernelParameter &
     return at(space.partsStats);
   case KernelValue::ListTarget:
     return results.push_back(ints.toI32(space.target));
+  case KernelValue::ListCluster:
+    return results.push_back(ints.toI32(space.cluster));
   default:
     llvm_unreachable("expected a part of the workspace");
   }
@@ -145,6 +147,26 @@ Value LaunchFunction::emitTarget(const Kernel &attention, Value workers) {
   return ints.max(ints.min(target, ints.i64(INT32_MAX)), ints.i64(1));
 }
 
+Value LaunchFunction::emitCluster(const Kernel &attention, Value target, Value tokens) {
+  // A decode has a query block for each token.
+  Value cluster = ints.i64(1), blocks = ints.toI64(tokens);
+  for (int64_t size = 2; size <= attention.description.cluster; size *= 2)
+    cluster = ints.select(ints.lessOrEqual(ints.mul(blocks, size), target), ints.i64(size),
+                          cluster);
+  return cluster;
+}
+
+Value LaunchFunction::emitClusterShape(const Kernel &kernel) {
+  if (kernel.description.cluster == 1)
+    return LLVM::ZeroOp::create(b, ints.loc, ints.ptrType());
+  Value shape = allocate(3 * sizeof(uint32_t));
+  Value blocks = ints.toI32(spaces[kernel.op].cluster);
+  for (auto [dim, extent] :
+       llvm::enumerate(SmallVector<Value>{ints.i32(1), blocks, ints.i32(1)}))
+    abi.store(extent, shape, dim * sizeof(uint32_t));
+  return shape;
+}
+
 Value LaunchFunction::emitGrid(const Kernel &kernel, Value useful) {
   const KernelDescription &description = kernel.description;
   Value grid = allocate(3 * sizeof(uint32_t));
@@ -153,10 +175,19 @@ Value LaunchFunction::emitGrid(const Kernel &kernel, Value useful) {
     if (description.grid[dim] == 0) {
       Value blocks =
           ints.mul(ints.toI64(workers), getResidentBlocks(description) * kGridRounds);
+      // A grid is whole clusters.
+      int64_t most = kMaxGrid[dim] / description.cluster * description.cluster;
       Value limit = ints.min(
           ints.max(ints.ceilDiv(blocks, getFixedBlocks(description)), ints.i64(1)),
-          ints.i64(kMaxGrid[dim]));
-      extent = ints.toI32(ints.min(useful, limit));
+          ints.i64(most));
+      Value blocksAlong = ints.min(useful, limit);
+      if (description.cluster > 1) {
+        Value cluster = spaces[kernel.op].cluster;
+        Value last = ints.add(blocksAlong, ints.add(cluster, -1));
+        blocksAlong =
+            ints.mul(arith::DivUIOp::create(b, ints.loc, last, cluster), cluster);
+      }
+      extent = ints.toI32(blocksAlong);
     }
     abi.store(extent, grid, dim * sizeof(uint32_t));
   }
@@ -200,7 +231,8 @@ void LaunchFunction::emitLaunch(const Kernel &kernel) {
   b.setInsertionPointToStart(launch);
   returnIfFailed(abi.callTable(rt, offsetof(kvc_rt_api_t, launch), ints.i32Type(),
                                {stream, program, ints.i32(kernel.index),
-                                emitGrid(kernel, useful), emitParameters(kernel)}));
+                                emitGrid(kernel, useful), emitClusterShape(kernel),
+                                emitParameters(kernel)}));
   LLVM::BrOp::create(b, ints.loc, ValueRange(), after);
   b.setInsertionPointToStart(after);
 }

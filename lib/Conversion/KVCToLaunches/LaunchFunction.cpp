@@ -142,6 +142,7 @@ LaunchFunction::emitAttentionSpace(const Kernel &attention, const Sizes &sizes, 
   config.queryTokens = description.queryTokens;
   AttentionSpace space;
   space.target = emitTarget(attention, sizes.workers);
+  space.cluster = emitCluster(attention, space.target, sizes.tokens);
   space.bounds = emitWorkListBounds(b, ints.loc, sizes.sequences, sizes.tokens, sizes.kvLen,
                                     config,
                                     description.deterministic ? Value() : space.target);

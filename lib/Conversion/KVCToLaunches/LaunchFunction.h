@@ -37,7 +37,8 @@ private:
   /// Part of the workspace that one phase of an attention uses; offsets are i64.
   struct AttentionSpace {
     WorkListBounds bounds;
-    Value target; ///< "list target", i64.
+    Value target;  ///< "list target", i64.
+    Value cluster; ///< "list cluster", i64.
     Value counts, items, merges, partsOutput, partsStats, end;
   };
 
@@ -82,12 +83,17 @@ private:
   /// i64: the number of blocks that have work along the free dimension of the grid.
   Value emitUsefulBlocks(const Kernel &kernel);
   Value emitGrid(const Kernel &kernel, Value useful);
+  /// As kvc_rt_api_t::launch takes it.
+  Value emitClusterShape(const Kernel &kernel);
   /// The values of parameters as kvc_rt_api_t::launch takes them.
   Value emitParameters(const Kernel &kernel);
   void emitParameter(const Kernel &kernel, const KernelParameter &parameter,
                      llvm::SmallVectorImpl<Value> &results);
   /// Items to aim at, i64: with them, as many blocks as run at once are busy.
   Value emitTarget(const Kernel &attention, Value workers);
+  /// Blocks of a cluster, i64: a power of two up to what the kernel takes, with which
+  /// there are at least as many clusters as query blocks.
+  Value emitCluster(const Kernel &attention, Value target, Value tokens);
 
   llvm::SmallVector<Kernel> kernels;
   llvm::SmallVector<mlir::Operation *> body; ///< The function's operations.

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
@@ -51,10 +53,27 @@ private:
   void emitMergedWarps();
   void storeWarp();
   SummedRow mergeWarps(Value row, Value column);
+  /// Emits `body` for kMergedColumns columns of the item's rows, from the `first`th of
+  /// these on.
+  void forColumns(Value first, Value step,
+                  function_ref<void(Value row, Value column, Value isFirst)> body);
+  void storeMerged(Value row, Value column, Value isFirst, const SummedRow &merged);
+  // Blocks of a cluster: through shared memory, in the place of their first warps.
+  void emitMergedBlocks();
+  SummedRow mergeBlocks(Value row, Value column);
   /// Bytes from one row to the next: rows of a warp's stores on different banks.
   int64_t rowBytes() const { return width() * 4 + (isTransposed() ? 16 : 32); }
   int64_t width() const { return isTransposed() ? tile.getRows() : tile.getColumns(); }
   int64_t statsOffset() const { return warps * rows() * rowBytes(); }
+  int64_t blockStatsOffset() const { return statsOffset() + warps * rows() * 8; }
+  /// Where columns of a row of the first warp are, and what there is once a row.
+  Value columnsAt(Value row, Value column) {
+    return k.toShared(
+        k.add(k.add(k.sharedBase(), k.mul(row, rowBytes())), k.mul(column, 4)));
+  }
+  Value statsAt(int64_t offset, Value row) {
+    return k.toShared(k.add(k.add(k.sharedBase(), offset), k.mul(row, 8)));
+  }
 
   /// The columns side by side that a thread has of `interleave` blocks from `block` on.
   SmallVector<Value> columnsOf(const AccumulatorIndex &index, int64_t line, int64_t block);
@@ -182,9 +201,7 @@ SmallVector<Value> Finish::columnsOf(const AccumulatorIndex &index, int64_t line
 }
 
 SummedRow Finish::mergeWarps(Value row, Value column) {
-  Value base = k.sharedBase();
-  Value stats = k.toShared(k.add(k.add(base, statsOffset()), k.mul(row, 8)));
-  Value results = k.toShared(k.add(k.add(base, k.mul(row, rowBytes())), k.mul(column, 4)));
+  Value stats = statsAt(statsOffset(), row), results = columnsAt(row, column);
   SummedRow merged;
   SmallVector<Value> ofWarp;
   for (int64_t warp = 0; warp < warps; ++warp) {
@@ -209,25 +226,97 @@ SummedRow Finish::mergeWarps(Value row, Value column) {
   return merged;
 }
 
+void Finish::forColumns(Value first, Value step,
+                        function_ref<void(Value, Value, Value)> body) {
+  Value existing = k.sub(k.mul(item.queryCount, op.getGroup()), firstRow);
+  int64_t perRow = op.getWidth() / kMergedColumns;
+  Value count = k.mul(k.min(existing, k.i32(rows())), perRow);
+  k.forRange(first, count, step, [&](Value index) {
+    Value row = k.div(index, perRow), inRow = k.sub(index, k.mul(row, perRow));
+    body(row, k.mul(inRow, kMergedColumns), k.compare(Predicate::eq, inRow, k.i32(0)));
+  });
+}
+
+void Finish::storeMerged(Value row, Value column, Value isFirst, const SummedRow &merged) {
+  QueryRow query = emitQueryRow(k, item, kvHead, k.add(firstRow, row), op.getGroup());
+  storeColumns(query, column, isFirst, merged);
+}
+
 void Finish::emitMergedWarps() {
   // No warp may still read a tile. (No copy is under way: each was awaited by the loop
   // that read it.)
   k.barrier();
   storeWarp();
   k.barrier();
-  // Of the rows that the item has.
-  Value existing = k.sub(k.mul(item.queryCount, op.getGroup()), firstRow);
-  int64_t perRow = op.getWidth() / kMergedColumns;
-  Value count = k.mul(k.min(existing, k.i32(rows())), perRow);
-  k.forRange(position.thread, count, k.i32(warps * kWarpSize), [&](Value index) {
-    Value row = k.div(index, perRow), inRow = k.sub(index, k.mul(row, perRow));
-    QueryRow query = emitQueryRow(k, item, kvHead, k.add(firstRow, row), op.getGroup());
-    Value column = k.mul(inRow, kMergedColumns);
-    storeColumns(query, column, k.compare(Predicate::eq, inRow, k.i32(0)),
-                 mergeWarps(row, column));
-  });
+  auto storeRows = [&] {
+    forColumns(position.thread, k.i32(warps * kWarpSize),
+               [&](Value row, Value column, Value isFirst) {
+                 storeMerged(row, column, isFirst, mergeWarps(row, column));
+               });
+  };
+  if (op.getCluster())
+    k.guarded(k.compare(Predicate::sgt, k.clusterSize(), k.i32(1)),
+              [&] { emitMergedBlocks(); }, storeRows);
+  else
+    storeRows();
   // The next item fills the ring again.
   k.barrier();
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of a cluster
+//===----------------------------------------------------------------------===//
+
+void Finish::emitMergedBlocks() {
+  Value threads = k.i32(warps * kWarpSize);
+  // In the place of the first warp, which no other thread reads there.
+  forColumns(position.thread, threads, [&](Value row, Value column, Value isFirst) {
+    SummedRow own = mergeWarps(row, column);
+    k.storeRounded(own.columns, k.f32Type(), columnsAt(row, column));
+    k.guarded(isFirst, [&] {
+      k.store(k.pair(own.max, own.sum), statsAt(blockStatsOffset(), row), 8);
+    });
+  });
+  k.clusterBarrier();
+  // Each of the blocks stores its share of the rows, in the part of the first one.
+  Value rank = k.sub(k.clusterRank(), item.firstRank);
+  llvm::SaveAndRestore part(item.part, k.sub(item.part, rank));
+  forColumns(k.add(k.mul(rank, threads), position.thread), k.mul(item.numRanks, threads),
+             [&](Value row, Value column, Value isFirst) {
+               storeMerged(row, column, isFirst, mergeBlocks(row, column));
+             });
+  // No block may write its shared memory again, or end, while another one reads it.
+  k.clusterBarrier();
+}
+
+SummedRow Finish::mergeBlocks(Value row, Value column) {
+  Value stats = statsAt(blockStatsOffset(), row), results = columnsAt(row, column);
+  // As many as there may be are read at once; those past the last one are it again.
+  SmallVector<Value> exists, ofBlock, columns;
+  SummedRow merged;
+  for (int64_t i = 0; i < static_cast<int64_t>(*op.getCluster()); ++i) {
+    Value number = k.i32(i);
+    exists.push_back(k.compare(Predicate::slt, number, item.numRanks));
+    Value rank = k.add(item.firstRank, k.min(number, k.add(item.numRanks, -1)));
+    ofBlock.push_back(k.load(k.pairType(), k.inCluster(stats, rank), 8));
+    columns.push_back(k.load(VectorType::get(kMergedColumns, k.f32Type()),
+                             k.inCluster(results, rank), 4 * kMergedColumns));
+    Value own = k.first(ofBlock.back());
+    merged.max = i == 0 ? own : k.maxF(merged.max, own);
+  }
+  Value reference = emitFiniteMax(k, merged.max), zero = k.f32(0.0);
+  merged.sum = zero;
+  merged.columns.assign(kMergedColumns, zero);
+  for (auto [isBlock, pair, own] : llvm::zip(exists, ofBlock, columns)) {
+    Value factor = k.exp2(k.subF(k.first(pair), reference));
+    auto addTo = [&, isBlock = isBlock](Value &total, Value value) {
+      total = k.addF(total, k.select(isBlock, k.mulF(value, factor), zero));
+    };
+    addTo(merged.sum, k.second(pair));
+    for (auto [total, value] : llvm::zip(merged.columns, k.fromVector(own)))
+      addTo(total, value);
+  }
+  return merged;
 }
 
 //===----------------------------------------------------------------------===//

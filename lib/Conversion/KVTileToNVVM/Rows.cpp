@@ -20,7 +20,7 @@ struct LowerWorkItem final : Lowering<WorkItemOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(WorkItemOp op, Adaptor adaptor, Rewriter &rewriter) const override {
     // Three vectors: the list is aligned to 16 bytes, and so is each item.
-    static_assert(sizeof(WorkItem) == 48 && offsetof(WorkItem, firstPart) == 36 &&
+    static_assert(sizeof(WorkItem) == 48 && offsetof(WorkItem, numRanks) == 36 &&
                   offsetof(WorkItem, firstPage) == 40, "ten numbers, then a wide one");
     KernelBuilder k(rewriter, op.getLoc());
     Value base = k.element(adaptor.getItems()[0], adaptor.getIndex()[0], sizeof(WorkItem));
@@ -32,9 +32,9 @@ struct LowerWorkItem final : Lowering<WorkItemOp> {
         fields.push_back(vector::ExtractOp::create(rewriter, op.getLoc(), numbers, i));
     }
     Value last = load(VectorType::get(2, k.i64Type()), 32);
-    Value parts = vector::ExtractOp::create(rewriter, op.getLoc(), last, 0);
-    fields.push_back(arith::TruncIOp::create(rewriter, op.getLoc(), k.i32Type(), parts));
-    Value high = arith::ShRUIOp::create(rewriter, op.getLoc(), parts, k.i64(32));
+    Value ranks = vector::ExtractOp::create(rewriter, op.getLoc(), last, 0);
+    fields.push_back(arith::TruncIOp::create(rewriter, op.getLoc(), k.i32Type(), ranks));
+    Value high = arith::ShRUIOp::create(rewriter, op.getLoc(), ranks, k.i64(32));
     fields.push_back(arith::TruncIOp::create(rewriter, op.getLoc(), k.i32Type(), high));
     fields.push_back(vector::ExtractOp::create(rewriter, op.getLoc(), last, 1));
     rewriter.replaceOpWithMultiple(op, {fields});

@@ -192,6 +192,24 @@ Value KernelBuilder::blockIdY() { return NVVM::BlockIdYOp::create(b, loc, i32Typ
 Value KernelBuilder::blockIdZ() { return NVVM::BlockIdZOp::create(b, loc, i32Type()); }
 Value KernelBuilder::gridDimY() { return NVVM::GridDimYOp::create(b, loc, i32Type()); }
 
+Value KernelBuilder::clusterSize() {
+  return NVVM::ClusterDimBlocksYOp::create(b, loc, i32Type());
+}
+
+Value KernelBuilder::clusterRank() {
+  return NVVM::BlockInClusterIdYOp::create(b, loc, i32Type());
+}
+
+void KernelBuilder::clusterBarrier() {
+  NVVM::ClusterArriveOp::create(b, loc, /*aligned=*/b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, /*aligned=*/b.getUnitAttr());
+}
+
+Value KernelBuilder::inCluster(Value shared, Value rank) {
+  Type type = LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace);
+  return NVVM::MapaOp::create(b, loc, type, shared, rank);
+}
+
 Value KernelBuilder::shuffleXor(Value value, int64_t lanes) {
   return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(lanes),
                               i32(kWarpSize - 1), NVVM::ShflKind::bfly, UnitAttr());

@@ -113,7 +113,7 @@ Value ListEmitter::emitTouchedSplits(Value sequence) {
 //===----------------------------------------------------------------------===//
 
 void ListEmitter::emitStoreItem(Value index, const QueryBlock &block, Value kvBegin,
-                                Value kvEnd, Value part, Value partCount, Value firstPart) {
+                                Value kvEnd, Value part, Value firstRank, Value numRanks) {
   auto storeField = [&](Value value, size_t bytes) {
     store(value, args.items, index, sizeof(WorkItem), bytes);
   };
@@ -125,15 +125,15 @@ void ListEmitter::emitStoreItem(Value index, const QueryBlock &block, Value kvBe
   storeField(kvEnd, offsetof(WorkItem, kvEnd));
   storeField(block.kvLen, offsetof(WorkItem, kvLen));
   storeField(part, offsetof(WorkItem, part));
-  storeField(partCount, offsetof(WorkItem, partCount));
-  storeField(firstPart, offsetof(WorkItem, firstPart));
+  storeField(firstRank, offsetof(WorkItem, firstRank));
+  storeField(numRanks, offsetof(WorkItem, numRanks));
   storeField(block.firstPage, offsetof(WorkItem, firstPage));
 }
 
 /// Stores the one item of a block.
 void ListEmitter::emitStoreOnly(const QueryBlock &block, ValueRange counts) {
-  Value none = i32(-1);
-  emitStoreItem(counts[0], block, block.kvBegin, block.kvEnd, none, i32(1), none);
+  emitStoreItem(counts[0], block, block.kvBegin, block.kvEnd, /*part=*/i32(-1),
+                rankOf(counts[0]), i32(1));
 }
 
 /// Stores the merge entry and the items of a block with `count` parts, from chunk
@@ -148,15 +148,21 @@ void ListEmitter::emitStoreParts(const QueryBlock &block, const Chunks &chunks,
   storeMerge(block.queryCount, offsetof(MergeEntry, queryCount));
   storeMerge(parts, offsetof(MergeEntry, firstPart));
   storeMerge(count, offsetof(MergeEntry, partCount));
+  Value firstRank = rankOf(items), end = add(items, count), size = cluster();
+  storeMerge(firstRank, offsetof(MergeEntry, firstRank));
+  Value isOneCluster = compare(Predicate::sle, add(firstRank, count), size);
   auto loop = scf::ForOp::create(b, loc, i32(0), count, i32(1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value index = loop.getInductionVar();
   Value begin = mul(add(first, index), chunks.keys);
   // Written so that nothing overflows near the largest length.
-  Value end = add(begin, min(chunks.keys, sub(block.kvEnd, begin)));
-  emitStoreItem(add(items, index), block, max(block.kvBegin, begin), end, add(parts, index),
-                count, parts);
+  Value kvEnd = add(begin, min(chunks.keys, sub(block.kvEnd, begin)));
+  Value item = add(items, index), inCluster = sub(item, rankOf(item));
+  Value low = max(items, inCluster), high = min(end, add(inCluster, size));
+  emitStoreItem(item, block, max(block.kvBegin, begin), kvEnd,
+                select(isOneCluster, i32(-1), add(parts, index)), sub(low, inCluster),
+                sub(high, low));
 }
 
 SmallVector<Value> ListEmitter::emitBlock(const QueryBlock &block, const Chunks &chunks,
@@ -199,5 +205,5 @@ void ListEmitter::emitStoreCounts(ValueRange counts) {
   storeCount(counts[0], offsetof(WorkCounts, items));
   storeCount(counts[1], offsetof(WorkCounts, parts));
   storeCount(counts[2], offsetof(WorkCounts, merges));
-  storeCount(zero, offsetof(WorkCounts, reserved));
+  storeCount(cluster(), offsetof(WorkCounts, cluster));
 }

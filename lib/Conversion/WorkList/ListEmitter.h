@@ -108,7 +108,12 @@ private:
   void emitStoreParts(const QueryBlock &block, const Chunks &chunks, mlir::ValueRange counts,
                       Value first, Value count);
   void emitStoreItem(Value index, const QueryBlock &block, Value kvBegin, Value kvEnd,
-                     Value part, Value partCount, Value firstPart);
+                     Value part, Value firstRank, Value numRanks);
+  /// Thread blocks of a cluster.
+  Value cluster() { return args.cluster ? args.cluster : i32(1); }
+  Value rankOf(Value item) {
+    return args.cluster ? mlir::arith::RemUIOp::create(b, loc, item, args.cluster) : i32(0);
+  }
 
   const WorkListArgs &args;
   const WorkListConfig &config;

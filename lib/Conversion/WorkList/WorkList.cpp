@@ -39,8 +39,8 @@ WorkItemValues kvc::emitLoadWorkItem(OpBuilder &b, Location loc, Value items, Va
   item.kvEnd = load(offsetof(WorkItem, kvEnd));
   item.kvLen = load(offsetof(WorkItem, kvLen));
   item.part = load(offsetof(WorkItem, part));
-  item.partCount = load(offsetof(WorkItem, partCount));
-  item.firstPart = load(offsetof(WorkItem, firstPart));
+  item.firstRank = load(offsetof(WorkItem, firstRank));
+  item.numRanks = load(offsetof(WorkItem, numRanks));
   item.firstPage =
       l.load(items, index, sizeof(WorkItem), offsetof(WorkItem, firstPage), b.getI64Type());
   return item;
@@ -53,5 +53,6 @@ MergeEntryValues kvc::emitLoadMergeEntry(OpBuilder &b, Location loc, Value merge
     return l.load(merges, index, sizeof(MergeEntry), bytes, b.getI32Type());
   };
   return {load(offsetof(MergeEntry, queryBegin)), load(offsetof(MergeEntry, queryCount)),
-          load(offsetof(MergeEntry, firstPart)), load(offsetof(MergeEntry, partCount))};
+          load(offsetof(MergeEntry, firstPart)), load(offsetof(MergeEntry, partCount)),
+          load(offsetof(MergeEntry, firstRank))};
 }

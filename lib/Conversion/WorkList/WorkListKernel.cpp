@@ -275,13 +275,16 @@ LLVM::LLVMFuncOp kvc::emitWorkListKernel(OpBuilder &b, AttentionOp op, StringRef
                             KernelValue::ListCounts};
   if (!attention.deterministic)
     description.parameters.push_back(KernelValue::ListTarget);
+  if (attention.cluster > 1)
+    description.parameters.push_back(KernelValue::ListCluster);
   LLVM::LLVMFuncOp kernel = createKernel(b, op, name, description, kGlobalSpace);
   kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), b.getI32IntegerAttr(kMaxRegisters));
 
   WorkListConfig config{attention.queryTokens, attention.split, op.getModifiers()};
   ValueRange params = kernel.getBody().front().getArguments();
   WorkListArgs args{params[0], params[1], params[2], params[3], params[4],
-                    params[5], params[6], params[7], params[8]};
+                    params[5], params[6], params[7], params[8],
+                    attention.cluster > 1 ? params.back() : Value()};
   BlockEmitter(b, loc, args, config).emit(attention.deterministic ? Value() : params[9]);
   LLVM::ReturnOp::create(b, loc, ValueRange{});
   return kernel;

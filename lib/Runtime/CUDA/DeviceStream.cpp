@@ -10,6 +10,8 @@
 #include "CUDA/Module.h"
 #include "Descriptor.h"
 
+#include <algorithm>
+
 using namespace kvc::rt;
 
 /// Blocks of a grid along x, y and z.
@@ -120,8 +122,50 @@ static kvc_status_t checkGrid(const char *kernel, const uint32_t grid[3]) {
   return KVC_STATUS_OK;
 }
 
+/// Blocks of a cluster that every device of sm_90 takes.
+static constexpr uint32_t kMaxCluster = 8;
+
+static kvc_status_t checkCluster(const char *kernel, const uint32_t grid[3],
+                                 const uint32_t cluster[3]) {
+  uint64_t blocks = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (cluster[i] == 0 || grid[i] % cluster[i] != 0)
+      return fail(KVC_STATUS_INVALID_ARGUMENT,
+                  "kernel '%s': expected clusters that divide the %u blocks "
+                  "along %c, got %u",
+                  kernel, grid[i], "xyz"[i], cluster[i]);
+    blocks = std::min<uint64_t>(blocks * cluster[i], UINT32_MAX);
+  }
+  if (blocks > kMaxCluster)
+    return fail(KVC_STATUS_INVALID_ARGUMENT,
+                "kernel '%s': expected clusters of at most %u blocks, got "
+                "%u x %u x %u",
+                kernel, kMaxCluster, cluster[0], cluster[1], cluster[2]);
+  return KVC_STATUS_OK;
+}
+
+static CUresult callDriver(const Driver &driver, CUfunction function,
+                           const kvc_kernel_desc_t &desc, CUstream stream,
+                           const uint32_t grid[3], const uint32_t *cluster,
+                           const void *const *params) {
+  auto **values =
+      const_cast<void **>(reinterpret_cast<const void *const *>(params));
+  if (!cluster || cluster[0] * cluster[1] * cluster[2] == 1)
+    return driver.cuLaunchKernel(function, grid[0], grid[1], grid[2],
+                                 desc.threads, 1, 1, desc.shared_bytes, stream,
+                                 values, nullptr);
+  CUlaunchAttribute attribute = {};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  std::copy_n(cluster, 3, attribute.value.clusterDim);
+  CUlaunchConfig config = {
+      grid[0], grid[1],           grid[2], desc.threads, 1,
+      1,       desc.shared_bytes, stream,  &attribute,   1};
+  return driver.cuLaunchKernelEx(&config, function, values, nullptr);
+}
+
 kvc_status_t kvc::rt::launch(kvc_stream_t *stream, const kvc_program_t *program,
                              uint32_t kernel, const uint32_t grid[3],
+                             const uint32_t cluster[3],
                              const void *const *params) {
   return guarded("launch", [&]() -> kvc_status_t {
     std::shared_ptr<Stream> object = getStreams().find(stream);
@@ -148,14 +192,14 @@ kvc_status_t kvc::rt::launch(kvc_stream_t *stream, const kvc_program_t *program,
     KVC_RETURN_IF_FAILED(checkGrid(name, grid));
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
       return KVC_STATUS_OK;
+    if (cluster)
+      KVC_RETURN_IF_FAILED(checkCluster(name, grid, cluster));
     CurrentContext current(*on->device);
     KVC_RETURN_IF_FAILED(current.status);
     const Driver &driver = current.driver;
-    CUresult result = driver.cuLaunchKernel(
-        modules->getFunction(kernel), grid[0], grid[1], grid[2], desc.threads,
-        1, 1, desc.shared_bytes, on->getNative(),
-        const_cast<void **>(reinterpret_cast<const void *const *>(params)),
-        nullptr);
+    CUresult result =
+        callDriver(driver, modules->getFunction(kernel), desc, on->getNative(),
+                   grid, cluster, params);
     if (result != CUDA_SUCCESS)
       return fail(getStatus(result),
                   "kernel '%s', %u x %u x %u blocks of %u threads: %s (%d): %s",

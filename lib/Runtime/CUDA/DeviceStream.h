@@ -56,7 +56,7 @@ private:
 /// The table's launch; see abi.h.
 kvc_status_t launch(kvc_stream_t *stream, const kvc_program_t *program,
                     uint32_t kernel, const uint32_t grid[3],
-                    const void *const *params);
+                    const uint32_t cluster[3], const void *const *params);
 
 } // namespace kvc::rt
 

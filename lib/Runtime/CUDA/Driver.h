@@ -54,6 +54,24 @@ enum : int { // CUjit_option
 enum : int { // CUfunction_attribute
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 };
+enum : int { // CUlaunchAttributeID
+  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+};
+struct CUlaunchAttribute {
+  int id;
+  char padding[4];
+  union {
+    char bytes[64];
+    unsigned clusterDim[3];
+  } value;
+};
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute *attrs;
+  unsigned numAttrs;
+};
 enum : int { // CUstreamCaptureStatus
   CU_STREAM_CAPTURE_STATUS_NONE = 0
 };
@@ -98,7 +116,8 @@ inline constexpr unsigned CU_EVENT_DEFAULT = 0;
   X(cuFuncSetAttribute, (CUfunction, int, int))                                \
   X(cuLaunchKernel,                                                            \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
-     unsigned, CUstream, void **, void **))
+     unsigned, CUstream, void **, void **))                                    \
+  X(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **))
 
 /// The entry points of one library.
 struct Driver {

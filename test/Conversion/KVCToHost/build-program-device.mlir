@@ -19,7 +19,7 @@ module attributes {
 }
 
 // Kernel: name, image 0, threads, shared bytes.
-// CHECK:      llvm.mlir.global internal constant @kvc.blob("KVCP\04\00\00\00
+// CHECK:      llvm.mlir.global internal constant @kvc.blob("KVCP\05\00\00\00
 // CHECK-SAME: \00\00\00\00@\00\00\00\00\00\00\00
 // CHECK-SAME: \00\00\00\00\80\00\00\00\00\80\01\00
 // CHECK-SAME: f_append\00f_attention\00sm_90a\00sm_90a\00.version 8.6\00"

@@ -40,7 +40,7 @@ module attributes {kvc.functions = [
 }
 
 // Header, two functions, one cache type that both share, 5 + 2 arguments.
-// CHECK: llvm.mlir.global internal constant @kvc.blob("KVCP\04\00\00\00
+// CHECK: llvm.mlir.global internal constant @kvc.blob("KVCP\05\00\00\00
 // CHECK-SAME: decode\00
 // CHECK-SAME: prefill\00x86_64\00") {addr_space = 0 : i32, alignment = 8 : i64}
 
@@ -57,7 +57,7 @@ module attributes {kvc.functions = [
 
 // The only symbol that others see; null for another version of the interface.
 // CHECK: llvm.func @kvc_program_query(%[[VERSION:.*]]: i32) -> !llvm.ptr
-// CHECK: %[[KNOWN:.*]] = llvm.mlir.constant(4 : i32)
+// CHECK: %[[KNOWN:.*]] = llvm.mlir.constant(5 : i32)
 // CHECK: %[[IS_KNOWN:.*]] = llvm.icmp "eq" %[[VERSION]], %[[KNOWN]]
 // CHECK: %[[ADDRESS:.*]] = llvm.mlir.addressof @kvc.program_table
 // CHECK: %[[NULL:.*]] = llvm.mlir.zero

@@ -32,7 +32,7 @@
 // CHECK:         %[[WORKERS:.*]] = llvm.call %{{.*}}(%[[STREAM]])
 // CHECK:         llvm.mlir.addressof @{{.*}}
 // CHECK:         llvm.mlir.addressof @[[$SPACE]]
-// CHECK-COUNT-7: llvm.call %{{.*}}(%[[STREAM]], %[[PROGRAM]], {{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i32
+// CHECK-COUNT-7: llvm.call %{{.*}}(%[[STREAM]], %[[PROGRAM]], {{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
 // CHECK-LABEL: llvm.func internal @decode.needs(
 // CHECK:         llvm.mlir.addressof @{{.*}}
 // CHECK-NOT: func.func

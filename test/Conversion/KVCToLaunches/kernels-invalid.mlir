@@ -590,6 +590,67 @@ module attributes {gpu.container_module} {
 
 // -----
 
+!cache = !kvc.cache<page = 16, k: 2x64xbf16, v: 2x64xbf16>
+module attributes {gpu.container_module} {
+  gpu.module @kvc_kernels {
+    llvm.func @l(!llvm.ptr, i32) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "worklist",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 1, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items", "list target"]}
+    // expected-error@below {{expected its worklist kernel to take 'list cluster', and 'kvc.cluster' here, or none of them, got the second alone}}
+    llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "attention",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 0, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"], kvc.split = 64 : i32,
+        kvc.query_tokens = 1 : i32, kvc.query_heads = 2 : i32, kvc.width = 64 : i32,
+        kvc.cluster = 8 : i32}
+  }
+  func.func @f(%q: tensor<?x2x64xbf16>, %cache: !cache, %batch: !kvc.batch) -> tensor<?x2x64xbf16> {
+    %o = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
+        : !cache, tensor<?x2x64xbf16> -> tensor<?x2x64xbf16>
+    return %o : tensor<?x2x64xbf16>
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kvc_kernels {
+    // expected-error@below {{expected 'kvc.cluster' to be 1, 2, 4 or 8, got 3}}
+    llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "attention",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 0, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"], kvc.split = 64 : i32,
+        kvc.query_tokens = 1 : i32, kvc.query_heads = 2 : i32, kvc.width = 64 : i32,
+        kvc.cluster = 3 : i32}
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kvc_kernels {
+    // expected-error@below {{expected no 'kvc.cluster' beside 'kvc.deterministic'}}
+    llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "attention",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 0, 1>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"], kvc.split = 64 : i32,
+        kvc.query_tokens = 1 : i32, kvc.query_heads = 2 : i32, kvc.width = 64 : i32,
+        kvc.cluster = 8 : i32, kvc.deterministic}
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kvc_kernels {
+    // expected-error@below {{expected 'kvc.grid' with a 0 for y beside 'kvc.cluster', got 1}}
+    llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f", kvc.kind = "attention",
+        kvc.op = 0 : i32, kvc.grid = array<i32: 1, 1, 0>, kvc.threads = 64 : i32,
+        kvc.shared_bytes = 0 : i32, kvc.parameters = ["list items"], kvc.split = 64 : i32,
+        kvc.query_tokens = 1 : i32, kvc.query_heads = 2 : i32, kvc.width = 64 : i32,
+        kvc.cluster = 8 : i32}
+  }
+}
+
+// -----
+
 // A result that no kernel writes.
 !cache = !kvc.cache<page = 16, k: 2x64xbf16, v: 2x64xbf16>
 module attributes {gpu.container_module} {

@@ -1453,6 +1453,24 @@ module attributes {test.a = #kvc.gpu_schedule<
 
 // -----
 
+// gpu_schedule: a cluster of 3.
+// expected-error@below {{expected a cluster of 1, 2, 4 or 8 thread blocks, got 3}}
+module attributes {test.a = #kvc.gpu_schedule<
+    decode = <form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    split = 64, cluster = 3>} {}
+
+// -----
+
+// gpu_schedule: a cluster of what has nothing to merge by.
+// expected-error@below {{expected no cluster with decode of form columns, got 2; supported: heads_m, tokens_m}}
+module attributes {test.a = #kvc.gpu_schedule<
+    decode = <form = columns, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    split = 64, cluster = 2>} {}
+
+// -----
+
 // gpu_schedule: a split that is no multiple of the tile of prefill.
 // expected-error@below {{expected a split that is a multiple of the tile (128 keys) up to 16777216, got 64}}
 module attributes {test.a = #kvc.gpu_schedule<

@@ -1,7 +1,7 @@
 // RUN: kvc-opt %s -kvc-plan -verify-roundtrip | FileCheck %s
 // RUN: kvc-opt %s -kvc-plan=batch=64 | FileCheck %s --check-prefix=BATCH
 // RUN: kvc-opt %s -kvc-plan="forms=heads_m:32" | FileCheck %s --check-prefix=ROWS
-// RUN: kvc-opt %s -kvc-plan="split=65 prefill-forms=rows:64x48" | FileCheck %s --check-prefix=SPLIT
+// RUN: kvc-opt %s -kvc-plan="split=65 prefill-forms=rows:64x48 cluster=2" | FileCheck %s --check-prefix=SPLIT
 // RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m" | FileCheck %s --check-prefix=NARROW
 // RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m" -remark-policy=all -remarks-filter='kvc.*' \
 // RUN:   -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
@@ -17,13 +17,13 @@
 // prefill takes as many query tokens as fill its rows: 128 / 4.
 // CHECK-LABEL: func.func @llama
 // CHECK:         decode = <form = tokens_m, rows = 8, keys = 64, stages = 3, warps = 2, query_tokens = 1>
-// CHECK-SAME:    prefill = <form = rows, rows = 128, {{.*}} query_tokens = 32>, split = 256>
+// CHECK-SAME:    prefill = <form = rows, rows = 128, {{.*}} query_tokens = 32>, split = 256, cluster = 8>
 // Rows can be fixed.
 // ROWS-LABEL:  func.func @llama
 // ROWS:          decode = <form = heads_m, rows = 32,
 // A split is rounded up to whole tiles of both phases: 64 and 48 keys.
 // SPLIT-LABEL: func.func @llama
-// SPLIT:         keys = 64, {{.*}} prefill = <{{.*}} keys = 48, {{.*}} split = 192>
+// SPLIT:         keys = 64, {{.*}} prefill = <{{.*}} keys = 48, {{.*}} split = 192, cluster = 2>
 func.func @llama(%q: tensor<?x32x128xbf16>, %cache: !llama, %batch: !kvc.batch)
     -> tensor<?x32x128xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]

@@ -55,12 +55,14 @@ func.func private @modifiers() attributes {all = [#kvc.causal, #kvc.window<1>,
 // CHECK-LABEL: func.func private @schedules
 // CHECK-SAME: cpu = #kvc.cpu_schedule<lanes = 16, tile = 1024, decode = <rows = 32, key_vectors = 4, value_vectors = 4, products = bf16_dot>, prefill = <rows = 1, key_vectors = 16, value_vectors = 16, products = bf16_dot>, query_tokens = 4096, split = 16777216>
 // CHECK-SAME: gpu = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 256, stages = 8, warps = 8, query_tokens = 1>, prefill = <form = columns, rows = 128, keys = 16, stages = 2, warps = 1, query_tokens = 4096>, split = 768>
+// CHECK-SAME: gpu_clusters = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 64, stages = 2, warps = 4, query_tokens = 1>, prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>, split = 64, cluster = 8>
 func.func private @schedules() attributes {
     cpu = #kvc.cpu_schedule<lanes = 16, tile = 1024,
         decode = <rows = 32, key_vectors = 4, value_vectors = 4, products = bf16_dot>,
         prefill = <rows = 1, key_vectors = 16, value_vectors = 16, products = bf16_dot>,
         query_tokens = 4096, split = 16777216>,
-    gpu = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 256, stages = 8, warps = 8, query_tokens = 1>, prefill = <form = columns, rows = 128, keys = 16, stages = 2, warps = 1, query_tokens = 4096>, split = 768>}
+    gpu = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 256, stages = 8, warps = 8, query_tokens = 1>, prefill = <form = columns, rows = 128, keys = 16, stages = 2, warps = 1, query_tokens = 4096>, split = 768, cluster = 1>,
+    gpu_clusters = #kvc.gpu_schedule<decode = <form = tokens_m, rows = 8, keys = 64, stages = 2, warps = 4, query_tokens = 1>, prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>, split = 64, cluster = 8>}
 
 // Processors; what a CPU lacks is left out.
 // CHECK-LABEL: func.func private @targets

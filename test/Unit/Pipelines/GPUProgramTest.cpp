@@ -168,7 +168,7 @@ TEST_F(GPUProgramTest, LaunchesNoCombineWithoutSplits) {
 TEST_F(GPUProgramTest, BoundsTheWorkspaceByTheTarget) {
   compile(kDecode);
   constexpr uint64_t target = 33, sequences = 100, items = sequences + 2 * target;
-  constexpr uint64_t lists = 64 + (items * 48 + 63) / 64 * 64 + (target * 16 + 63) / 64 * 64;
+  constexpr uint64_t lists = 64 + (items * 48 + 63) / 64 * 64 + (target * 20 + 63) / 64 * 64;
   constexpr uint64_t end = lists + 3 * target * (32 * 128 * 4 + 32 * 2 * 4);
   EXPECT_EQ(getNeeds(sequences, sequences, 1 << 20), end);
   EXPECT_EQ(getNeeds(sequences, sequences, INT32_MAX), end);

@@ -107,12 +107,15 @@ kvc_status_t LaunchRecorder::run(llvm::ArrayRef<const void *> args, uint64_t wor
 //===----------------------------------------------------------------------===//
 
 kvc_status_t LaunchRecorder::recordLaunch(kvc_stream_t *, const kvc_program_t *, uint32_t kernel,
-                                          const uint32_t grid[3], const void *const *params) {
+                                          const uint32_t grid[3], const uint32_t cluster[3],
+                                          const void *const *params) {
   const kvc_blob_t *blob = current->program->blob;
   Launch launch;
   launch.kernel =
       current->getAt<char>(current->getAt<kvc_kernel_desc_t>(blob->kernels)[kernel].name);
   launch.grid.assign(grid, grid + 3);
+  launch.cluster = cluster ? cluster[1] : 1;
+  EXPECT_TRUE(!cluster || (cluster[0] == 1 && cluster[2] == 1));
   for (size_t size : getParameterSizes(current->getImage(), launch.kernel)) {
     uint64_t value = 0;
     std::memcpy(&value, *params++, size);

@@ -27,6 +27,7 @@ namespace kvc {
 struct Launch {
   std::string kernel;
   std::vector<uint32_t> grid;
+  uint32_t cluster; ///< Blocks along y; 1 if there are none.
   std::vector<uint64_t> params;
 };
 
@@ -72,7 +73,8 @@ protected:
 
 private:
   static kvc_status_t recordLaunch(kvc_stream_t *, const kvc_program_t *, uint32_t kernel,
-                                   const uint32_t grid[3], const void *const *params);
+                                   const uint32_t grid[3], const uint32_t cluster[3],
+                                   const void *const *params);
   static kvc_rt_api_t makeTable();
 
   kvc_rt_api_t table = makeTable();

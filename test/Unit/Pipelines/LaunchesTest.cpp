@@ -74,26 +74,28 @@ struct KernelText {
 
 /// Kernels of one phase of the attention `op`.
 static std::string attentionKernels(const std::string &op, const std::string &phase,
-                                    int queryTokens) {
+                                    int queryTokens, bool hasClusters) {
   std::string name = "a" + op + "_" + phase, inPhase = "kvc.phase = \"" + phase + "\"";
-  KernelText list{name + "_list", "worklist", op, "i32, i32, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr",
-                  R"("batch num_sequences", "batch max_kv_len", "list target", "list items",
-                     "list merges", "list counts")",
-                  inPhase};
+  std::string types = "i32, i32, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr";
+  std::string parameters = R"("batch num_sequences", "batch max_kv_len", "list target",
+                              "list items", "list merges", "list counts")";
+  KernelText list{name + "_list", "worklist", op, types + (hasClusters ? ", i32" : ""),
+                  parameters + (hasClusters ? ", \"list cluster\"" : ""), inPhase};
   KernelText attention{name, "attention", op,
                        "!llvm.ptr, i64, i64, !llvm.ptr, i64, i64, i64, !llvm.ptr, !llvm.ptr, "
                        "!llvm.ptr, !llvm.ptr, i64, i64",
                        R"("operand 2", "component v", "list items", "parts output",
                           "parts stats", "result 0")",
                        inPhase + ", kvc.query_tokens = " + std::to_string(queryTokens) +
-                           " : i32, kvc.alignments = array<i32: 16, 32, 0, 0, 0, 0>"};
+                           " : i32, kvc.alignments = array<i32: 16, 32, 0, 0, 0, 0>" +
+                           (hasClusters ? ", kvc.cluster = 8 : i32" : "")};
   KernelText combine{name + "_combine", "combine", op, "!llvm.ptr, !llvm.ptr, i64, i64",
                      R"("list merges", "result 1")", inPhase};
   return list.print() + attention.print() + combine.print();
 }
 
-/// The kernels of @model: those for prefill on request.
-static std::string makeKernels(bool hasPrefill) {
+/// The kernels of @model: those for prefill, and clusters in decode, on request.
+static std::string makeKernels(bool hasPrefill, bool hasClusters = false) {
   KernelText append{"append", "append", "1",
                     "!llvm.ptr, i64, i64, !llvm.ptr, !llvm.ptr, i64, i64, !llvm.ptr, i64, i64, "
                     "i64, !llvm.ptr, i32",
@@ -109,9 +111,9 @@ static std::string makeKernels(bool hasPrefill) {
   // Kernels of an operation come in the order of the module; operations in their own.
   std::string text = merge.print() + append.print() + rope.print();
   for (const char *op : {"3", "4"}) {
-    text += attentionKernels(op, "decode", 1);
+    text += attentionKernels(op, "decode", 1, hasClusters);
     if (hasPrefill)
-      text += attentionKernels(op, "prefill", 4);
+      text += attentionKernels(op, "prefill", 4, /*hasClusters=*/false);
   }
   return std::string(kTypes) + "module attributes {gpu.container_module} {\n" +
          "gpu.module @kvc_kernels {\n" + text + "}\n" + kFunction + "}\n";
@@ -257,6 +259,40 @@ TEST_F(LaunchesTest, ChoosesThePhase) {
     EXPECT_THAT(getLaunched(), testing::Contains("a3_decode"));
     EXPECT_THAT(getLaunched(), testing::Not(testing::Contains("a3_prefill")));
   }
+}
+
+// As many blocks as leave each sequence a cluster; the grid is whole clusters.
+TEST_F(LaunchesTest, LaunchesClusters) {
+  compile(makeKernels(/*hasPrefill=*/true, /*hasClusters=*/true));
+  workers = 1; // 16 blocks at once, over two heads: items are cut for 8 of them
+  const struct {
+    int32_t tokens;
+    uint32_t cluster, blocks; // of up to three items a sequence
+  } cases[] = {{1, 8, 8}, {2, 4, 8}, {3, 2, 10}, {4, 2, 12}, {5, 1, 15}};
+  for (const auto &row : cases) {
+    launches.clear();
+    EXPECT_EQ(runModel(row.tokens, 1, 1 << 20), KVC_STATUS_OK)
+        << testing::PrintToString(messages);
+    ASSERT_EQ(launches.size(), 9u);
+    for (const kvc::Launch &launch : launches) {
+      bool isAttention = launch.kernel == "a3_decode" || launch.kernel == "a4_decode";
+      EXPECT_EQ(launch.cluster, isAttention ? row.cluster : 1) << launch.kernel;
+    }
+    EXPECT_EQ(launches[2].params.back(), row.cluster);
+    EXPECT_EQ(launches[3].grid[1], row.blocks) << row.tokens;
+  }
+  // No device allows more than 65535 blocks along y, which no number of clusters makes up.
+  launches.clear();
+  workers = 1000000;
+  EXPECT_EQ(runModel(70000, 1, int64_t(1) << 40), KVC_STATUS_OK)
+      << testing::PrintToString(messages);
+  ASSERT_EQ(launches.size(), 9u);
+  EXPECT_EQ(launches[3].cluster, 8u);
+  EXPECT_EQ(launches[3].grid[1], 65528u);
+  launches.clear();
+  EXPECT_EQ(runModel(1, 2, 1 << 20), KVC_STATUS_OK);
+  for (const kvc::Launch &launch : launches)
+    EXPECT_EQ(launch.cluster, 1u) << launch.kernel;
 }
 
 TEST_F(LaunchesTest, DescribesTheFunction) {

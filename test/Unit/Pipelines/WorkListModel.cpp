@@ -8,6 +8,7 @@
 #include "WorkListModel.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace kvc;
 
@@ -49,6 +50,7 @@ static std::vector<ModelBlock> getBlocks(const ListSetup &setup, const ListBatch
       item.queryCount = std::min(setup.queryTokens, end - first);
       item.kvLen = batch.kvLens[sequence];
       item.queryPos = item.kvLen - (end - first);
+      item.numRanks = 1;
       item.firstPage = batch.pageStart.empty() ? batch.pageStride * sequence
                                                : batch.pageStart[sequence];
       setKeys(setup, item);
@@ -83,14 +85,12 @@ ModelList kvc::buildModelList(const ListSetup &setup, const ListBatch &batch) {
         if (chunks.empty() || chunks.back() != split / chunk)
           chunks.push_back(split / chunk);
     if (chunks.size() < 2) {
-      whole.part = whole.firstPart = -1;
-      whole.partCount = 1;
+      whole.part = -1;
       list.items.push_back(whole);
       continue;
     }
-    whole.partCount = chunks.size();
-    whole.firstPart = list.parts;
-    list.merges.push_back({whole.queryBegin, whole.queryCount, list.parts, whole.partCount});
+    list.merges.push_back({whole.queryBegin, whole.queryCount, list.parts,
+                           static_cast<int32_t>(chunks.size()), 0});
     for (int64_t index : chunks) {
       WorkItem item = whole;
       item.kvBegin = std::max<int64_t>(whole.kvBegin, index * chunk * setup.split);
@@ -100,6 +100,33 @@ ModelList kvc::buildModelList(const ListSetup &setup, const ListBatch &batch) {
     }
   }
   return list;
+}
+
+void kvc::setClusters(ModelList &list, int32_t size) {
+  list.cluster = size;
+  // By its part, the merge entry of an item.
+  std::vector<int32_t> entryOf;
+  for (size_t entry = 0; entry < list.merges.size(); ++entry)
+    entryOf.insert(entryOf.end(), list.merges[entry].partCount, entry);
+  std::vector<std::vector<size_t>> itemsOf(list.merges.size());
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    list.items[i].firstRank = i % size;
+    if (int32_t part = list.items[i].part; part >= 0)
+      itemsOf[entryOf[part]].push_back(i);
+  }
+  for (size_t entry = 0; entry < itemsOf.size(); ++entry) {
+    std::map<size_t, std::vector<size_t>> clusters;
+    for (size_t i : itemsOf[entry])
+      clusters[i / size].push_back(i);
+    list.merges[entry].firstRank = itemsOf[entry][0] % size;
+    for (const auto &[number, members] : clusters)
+      for (size_t i : members) {
+        list.items[i].firstRank = members[0] % size;
+        list.items[i].numRanks = members.size();
+        if (clusters.size() == 1)
+          list.items[i].part = -1;
+      }
+  }
 }
 
 ListBatch kvc::drawBatch(const ListSetup &setup, int32_t maxSequences, std::mt19937 &random) {
@@ -128,6 +155,8 @@ ListBatch kvc::drawBatch(const ListSetup &setup, int32_t maxSequences, std::mt19
   if (kind == 4)
     batch.maxKvLen = draw(0, batch.maxKvLen);
   batch.target = draw(0, 1) ? draw(1, 12) : draw(1, 1000);
+  if (setup.clusters)
+    batch.cluster = 1 << draw(0, 3);
   if (draw(0, 1)) {
     for (int32_t i = 0; i <= sequences; ++i)
       batch.pageStart.push_back(draw(0, 1 << 30));

@@ -34,6 +34,8 @@ static constexpr ListSetup kSetups[] = {
     {"decode", 1, 64, true, 0, false},
     {"decode_window", 1, 16, true, 40, false},
     {"decode_deterministic", 1, 64, true, 0, true},
+    {"decode_clusters", 1, 64, true, 0, false, true},
+    {"decode_window_clusters", 1, 16, true, 40, false, true},
     {"prefill", 16, 64, true, 0, false},
     {"prefill_window", 4, 16, true, 40, false},
     {"prefill_dense", 8, 32, false, 0, false},
@@ -139,12 +141,15 @@ static void expectList(const ModelList &model, const WorkItem *items, const Merg
   ASSERT_EQ(counts.items, static_cast<int32_t>(model.items.size()));
   ASSERT_EQ(counts.merges, static_cast<int32_t>(model.merges.size()));
   ASSERT_EQ(counts.parts, model.parts);
+  ASSERT_EQ(counts.cluster, model.cluster);
   for (size_t i = 0; i < model.items.size(); ++i) {
     const WorkItem &want = model.items[i], &got = items[i];
     ASSERT_EQ(std::memcmp(&want, &got, sizeof(WorkItem)), 0)
         << "item " << i << ": expected sequence " << want.sequence << ", keys " << want.kvBegin
-        << " to " << want.kvEnd << ", part " << want.part << ", got sequence " << got.sequence
-        << ", keys " << got.kvBegin << " to " << got.kvEnd << ", part " << got.part;
+        << " to " << want.kvEnd << ", part " << want.part << ", ranks from " << want.firstRank
+        << ", " << want.numRanks << " of them, got sequence " << got.sequence << ", keys "
+        << got.kvBegin << " to " << got.kvEnd << ", part " << got.part << ", ranks from "
+        << got.firstRank << ", " << got.numRanks << " of them";
   }
   if (!model.merges.empty()) {
     ASSERT_EQ(std::memcmp(model.merges.data(), merges,
@@ -279,6 +284,7 @@ void DeviceListTest::SetUp() {
   description.split = GetParam().split;
   description.queryTokens = GetParam().queryTokens;
   description.deterministic = GetParam().deterministic;
+  description.cluster = GetParam().clusters ? 8 : 1;
   mlir::OpBuilder b(&context);
   b.setInsertionPointToEnd(module->getBody());
   auto kernels = mlir::gpu::GPUModuleOp::create(b, b.getUnknownLoc(), kKernelModuleName);
@@ -299,6 +305,7 @@ void DeviceListTest::SetUp() {
 void DeviceListTest::run(const ListBatch &batch, uint64_t seed) {
   const emu::Kernel &kernel = *loaded->findKernel("list");
   ModelList model = buildModelList(GetParam(), batch);
+  setClusters(model, batch.cluster);
   Bounds bounds = {};
   getBounds(batch.getNumSequences(), batch.getNumTokens(), batch.maxKvLen, batch.target,
             &bounds);
@@ -315,7 +322,8 @@ void DeviceListTest::run(const ListBatch &batch, uint64_t seed) {
                              items,
                              merges,
                              counts,
-                             static_cast<uint64_t>(batch.target)};
+                             static_cast<uint64_t>(batch.target),
+                             static_cast<uint64_t>(batch.cluster)};
   emu::LaunchConfig config;
   config.block = {256, 1, 1};
   config.parameters.resize(kernel.parameterBytes);

@@ -29,7 +29,11 @@ static kvc_status_t runStore(const kvc_rt_api_t *rt, kvc_stream_t *stream,
   const auto *out = static_cast<const kvc_tensor_t *>(call->args[1]);
   const void *params[] = {&in->data, &call->workspace, &out->data};
   return rt->launch(stream, running, storeBehaviour.kernel,
-                    storeBehaviour.grid.data(), params);
+                    storeBehaviour.grid.data(),
+                    storeBehaviour.cluster.empty()
+                        ? nullptr
+                        : storeBehaviour.cluster.data(),
+                    params);
 }
 
 FakeCUDA::Kernel makeStoreKernel() {

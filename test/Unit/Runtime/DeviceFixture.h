@@ -71,6 +71,7 @@ struct StoreBehaviour {
   uint64_t workspaceSize = 64;
   uint32_t kernel = 0;
   std::vector<uint32_t> grid = {2, 1, 1};
+  std::vector<uint32_t> cluster; ///< Empty: null.
 };
 extern StoreBehaviour storeBehaviour;
 

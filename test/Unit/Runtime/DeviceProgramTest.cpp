@@ -116,20 +116,63 @@ TEST_F(DeviceProgramTest, Grids) {
   EXPECT_EQ(cuda.launches.size(), 1u);
 }
 
+TEST_F(DeviceProgramTest, Clusters) {
+  StoreProgram store;
+  OwnedDeviceStream stream(device);
+  using Extents = std::vector<uint32_t>;
+  auto clustersOf = [&](const Extents &cluster) {
+    storeBehaviour.grid = {4, 8, 6};
+    storeBehaviour.cluster = cluster;
+    cuda.launches.clear();
+    EXPECT_OK(store.run(stream, in, out));
+    EXPECT_EQ(cuda.launches.size(), 1u);
+    return cuda.launches.empty() ? Extents{0} : cuda.launches[0].cluster;
+  };
+  for (Extents cluster : {Extents{1, 8, 1}, Extents{2, 2, 2}, Extents{4, 1, 1}})
+    EXPECT_EQ(clustersOf(cluster), cluster);
+  // Without clusters the launch is a plain one.
+  EXPECT_EQ(clustersOf({1, 1, 1}), Extents{});
+
+  const struct {
+    Extents cluster;
+    const char *text;
+  } cases[] = {
+      {{1, 3, 1},
+       "kernel 'store': expected clusters that divide the 8 blocks along y, "
+       "got 3"},
+      {{0, 1, 1},
+       "kernel 'store': expected clusters that divide the 4 blocks along x, "
+       "got 0"},
+      {{1, 8, 2},
+       "kernel 'store': expected clusters of at most 8 blocks, got 1 x 8 x 2"}};
+  cuda.launches.clear();
+  for (const auto &row : cases) {
+    storeBehaviour.cluster = row.cluster;
+    EXPECT_FAILS(store.run(stream, in, out), KVC_STATUS_INVALID_ARGUMENT,
+                 row.text);
+  }
+  EXPECT_TRUE(cuda.launches.empty());
+  storeBehaviour.cluster = {1, 2, 1};
+  cuda.failCall("cuLaunchKernelEx", 701);
+  EXPECT_FAILS(store.run(stream, in, out), KVC_STATUS_DEVICE_ERROR,
+               "kernel 'store', 4 x 8 x 6 blocks of 96 threads: "
+               "CUDA_ERROR_OTHER (701): text of the fake driver");
+}
+
 TEST_F(DeviceProgramTest, WrongLaunches) {
   const kvc_rt_api_t *api = kvc_runtime_api();
   StoreProgram store;
   OwnedDeviceStream stream(device);
   uint32_t grid[3] = {1, 1, 1};
-  EXPECT_FAILS(api->launch(stream, store.program, 1, grid, nullptr),
+  EXPECT_FAILS(api->launch(stream, store.program, 1, grid, nullptr, nullptr),
                KVC_STATUS_INVALID_ARGUMENT,
                "launch: expected a kernel below 1, got 1");
-  EXPECT_FAILS(api->launch(stream, store.program, 0, nullptr, nullptr),
+  EXPECT_FAILS(api->launch(stream, store.program, 0, nullptr, nullptr, nullptr),
                KVC_STATUS_INVALID_ARGUMENT,
                "launch: expected a grid, got null");
-  EXPECT_FAILS(api->launch(stream, nullptr, 0, grid, nullptr),
+  EXPECT_FAILS(api->launch(stream, nullptr, 0, grid, nullptr, nullptr),
                KVC_STATUS_INVALID_ARGUMENT, "expected a program, got null");
-  EXPECT_FAILS(api->launch(nullptr, store.program, 0, grid, nullptr),
+  EXPECT_FAILS(api->launch(nullptr, store.program, 0, grid, nullptr, nullptr),
                KVC_STATUS_INVALID_ARGUMENT, "expected a stream, got null");
   cuda.failCall("cuLaunchKernel", 701);
   EXPECT_FAILS(store.run(stream, in, out), KVC_STATUS_DEVICE_ERROR,
@@ -147,7 +190,8 @@ TEST_F(DeviceProgramTest, LaunchAlone) {
   ASSERT_OK(kvc_device_allocate(device, 4, &scratch));
   const void *params[] = {&in, &scratch, &out};
   setInput(7);
-  EXPECT_OK(kvc_runtime_api()->launch(stream, store.program, 0, grid, params));
+  EXPECT_OK(kvc_runtime_api()->launch(stream, store.program, 0, grid,
+                                        nullptr, params));
   EXPECT_EQ(getOutput(), 8);
 }
 

@@ -77,7 +77,7 @@ TEST_F(DeviceStreamTest, WrongKinds) {
       "parallel_for: expected a CPU stream, got a stream of device 'Fake 0'");
   StoreProgram store;
   uint32_t grid[3] = {1, 1, 1};
-  EXPECT_FAILS(api->launch(cpu, store.program, 0, grid, nullptr),
+  EXPECT_FAILS(api->launch(cpu, store.program, 0, grid, nullptr, nullptr),
                KVC_STATUS_INVALID_ARGUMENT,
                "launch: expected a stream of a device, got a CPU stream");
   EXPECT_OK(kvc_stream_synchronize(cpu));

@@ -408,17 +408,12 @@ EXPORTED cuFuncSetAttribute(CUfunction, int attribute, int value) {
   return CUDA_SUCCESS;
 }
 
-#ifndef KVC_FAKE_CUDA_INCOMPLETE
-EXPORTED cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
-                        unsigned gridZ, unsigned blockX, unsigned blockY,
-                        unsigned blockZ, unsigned sharedBytes, CUstream stream,
-                        void **params, void **extra) {
-  BEGIN(cuLaunchKernel);
-  if (blockY != 1 || blockZ != 1 || extra)
-    return CUDA_ERROR_INVALID_VALUE;
+static CUresult startKernel(CUfunction function, FakeCUDA::Launch launch,
+                            void **params) {
+  auto *stream = static_cast<CUstream>(launch.stream);
   const std::string &name = *reinterpret_cast<std::string *>(function);
-  fake().launches.push_back(
-      {name, {gridX, gridY, gridZ}, blockX, sharedBytes, stream});
+  launch.kernel = name;
+  fake().launches.push_back(launch);
   auto it = fake().kernels.find(name);
   if (it == fake().kernels.end() || fake().streams[stream].isCapturing)
     return CUDA_SUCCESS;
@@ -434,4 +429,35 @@ EXPORTED cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
     body(pointers.data());
   });
 }
+
+#ifndef KVC_FAKE_CUDA_INCOMPLETE
+EXPORTED cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                        unsigned gridZ, unsigned blockX, unsigned blockY,
+                        unsigned blockZ, unsigned sharedBytes, CUstream stream,
+                        void **params, void **extra) {
+  BEGIN(cuLaunchKernel);
+  if (blockY != 1 || blockZ != 1 || extra)
+    return CUDA_ERROR_INVALID_VALUE;
+  return startKernel(
+      function, {"", {gridX, gridY, gridZ}, blockX, sharedBytes, stream, {}},
+      params);
+}
 #endif
+
+EXPORTED cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                          void **params, void **extra) {
+  BEGIN(cuLaunchKernelEx);
+  if (config->blockDimY != 1 || config->blockDimZ != 1 || extra ||
+      config->numAttrs != 1 ||
+      config->attrs->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+    return CUDA_ERROR_INVALID_VALUE;
+  const unsigned *cluster = config->attrs->value.clusterDim;
+  return startKernel(function,
+                     {"",
+                      {config->gridDimX, config->gridDimY, config->gridDimZ},
+                      config->blockDimX,
+                      config->sharedMemBytes,
+                      config->hStream,
+                      {cluster[0], cluster[1], cluster[2]}},
+                     params);
+}

@@ -33,6 +33,7 @@ struct FakeCUDA {
     unsigned threads;
     unsigned sharedBytes;
     void *stream;
+    std::vector<unsigned> cluster; ///< Empty: none was asked for.
   };
   struct Failure {
     kvc::rt::CUresult result;

@@ -64,7 +64,7 @@ TEST(ProgramTest, LoadWithoutProgram) {
   EXPECT_FAILS(kvc_program_load(none, nullptr), KVC_STATUS_INVALID_ARGUMENT,
                "expected out_program, got null");
   EXPECT_FAILS(kvc_program_load(none, &program), KVC_STATUS_MISMATCH,
-               "expected a program that speaks ABI version 4");
+               "expected a program that speaks ABI version 5");
   EXPECT_EQ(program, nullptr);
 }
 
@@ -78,8 +78,8 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
   } cases[] = {
       {KVC_STATUS_MISMATCH, "program: expected a struct_size of at least 24",
        [](FakeProgram &p) { p.program().struct_size = 16; }},
-      {KVC_STATUS_MISMATCH, "program: expected ABI version 4, got 3",
-       [](FakeProgram &p) { p.program().abi_version = 3; }},
+      {KVC_STATUS_MISMATCH, "program: expected ABI version 5, got 4",
+       [](FakeProgram &p) { p.program().abi_version = 4; }},
       {KVC_STATUS_INVALID_ARGUMENT, "program: expected a blob, got null",
        [](FakeProgram &p) { p.program().blob = nullptr; }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected a blob at a multiple of 8",
@@ -89,7 +89,7 @@ TEST(ProgramTest, SpoiltProgramsAreRefused) {
        }},
       {KVC_STATUS_INVALID_ARGUMENT, "expected magic word 0x5043564b, got 0x1",
        [](FakeProgram &p) { p.blob().magic = 1; }},
-      {KVC_STATUS_MISMATCH, "blob: expected ABI version 4, got 7",
+      {KVC_STATUS_MISMATCH, "blob: expected ABI version 5, got 7",
        [](FakeProgram &p) { p.blob().abi_version = 7; }},
       {KVC_STATUS_INVALID_ARGUMENT, "blob: expected a size of at least 56",
        [](FakeProgram &p) { p.blob().size = 55; }},

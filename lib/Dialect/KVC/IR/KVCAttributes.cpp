@@ -226,12 +226,18 @@ LogicalResult GPUStreamAttr::verify(function_ref<InFlightDiagnostic()> emitError
 
 LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                       GPUStreamAttr decode, GPUStreamAttr prefill,
-                                      int64_t split) {
+                                      int64_t split, int64_t cluster) {
   for (GPUStreamAttr stream : {decode, prefill})
     if (split < stream.getKeys() || split % stream.getKeys() != 0 || split > (1 << 24))
       return emitError() << "expected a split that is a multiple of the tile ("
                          << stream.getKeys() << " keys) up to " << (1 << 24) << ", got "
                          << split;
+  if (!llvm::is_contained({1, 2, 4, 8}, cluster))
+    return emitError() << "expected a cluster of 1, 2, 4 or 8 thread blocks, got " << cluster;
+  StreamForm form = decode.getForm();
+  if (cluster > 1 && form != StreamForm::HeadsM && form != StreamForm::TokensM)
+    return emitError() << "expected no cluster with decode of form " << stringifyStreamForm(form)
+                       << ", got " << cluster << "; supported: heads_m, tokens_m";
   return success();
 }
 

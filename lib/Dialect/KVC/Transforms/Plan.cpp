@@ -98,6 +98,9 @@ LogicalResult PlanPass::readOptions() {
     return failure();
   allowedDecode = *decode, allowedPrefill = *prefill;
 
+  if (!llvm::is_contained({1, 2, 4, 8}, int64_t(cluster)))
+    return emitError() << "expected a cluster of 1, 2, 4 or 8 thread blocks, got "
+                       << cluster.getValue();
   itemKeys = split;
   if (itemKeys == 0)
     itemKeys = isGPU() ? kGPUSplit : kCPUSplit;
@@ -182,9 +185,12 @@ void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
       return keepUnplanned(describeMisfit(isDecode ? "decode" : "prefill", candidates));
     streams[!isDecode] = candidates.front().stream;
   }
+  StreamForm form = streams[0].getForm();
+  bool splitsKeys = form == StreamForm::HeadsM || form == StreamForm::TokensM;
   int64_t tiles = std::lcm(streams[0].getKeys(), streams[1].getKeys());
   op.setScheduleAttr(GPUScheduleAttr::get(op.getContext(), streams[0], streams[1],
-                                          llvm::alignTo(itemKeys, tiles)));
+                                          llvm::alignTo(itemKeys, tiles),
+                                          splitsKeys ? int64_t(cluster) : 1));
 }
 
 void PlanPass::runOnOperation() {

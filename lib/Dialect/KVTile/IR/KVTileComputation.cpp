@@ -302,6 +302,9 @@ LogicalResult FinishOp::verify() {
                  (layout.getWarpColumns() != 1 && !cutsColumns)))
     return emitOpError("expected sums as form ")
            << stringifyStreamForm(getForm()) << " lays them out, got " << acc;
+  if (getCluster() && (cutsRows || cutsColumns))
+    return emitOpError("expected no cluster with form ")
+           << stringifyStreamForm(getForm()) << "; supported: heads_m, tokens_m";
   RowsType output = getOutput().getType();
   if (output.getWidth() != width ||
       !isa<Float32Type, Float16Type, BFloat16Type>(output.getElementType()))

@@ -98,7 +98,8 @@ static std::pair<int64_t, int64_t> getShared(FinishOp op, int64_t warps) {
   case kvc::StreamForm::Columns:
     return {op.getExchange(), warps * rows * 4};
   default: // a row with padding, its maximum and its sum, of each warp
-    return {0, warps * rows * (width * 4 + (isTransposed ? 16 : 32) + 8)};
+    return {0, warps * rows * (width * 4 + (isTransposed ? 16 : 32) + 8) +
+                   (op.getCluster() ? rows * 8 : 0)};
   }
 }
 

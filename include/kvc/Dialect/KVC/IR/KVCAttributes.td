@@ -286,11 +286,20 @@ def KVC_GPUScheduleAttr : KVC_Attr<"GPUSchedule", "gpu_schedule"> {
     `split`: the keys of one work item are a multiple of it, chosen on the device
     from the lengths of the batch; of a `deterministic` attention they are just that
     many. A multiple of the keys of both tiles.
+
+    `cluster`: 1, 2, 4 or 8 (1 where it is left out): thread blocks of decode that may
+    form a cluster. Those of one that hold items of the same query block merge their
+    results through distributed shared memory, so that fewer partial results go through
+    global memory. The launch takes as many as leave each query block of the batch a
+    cluster, and 1 in batches of many sequences. More than 1 only with `heads_m` or
+    `tokens_m` as the form of decode; a `deterministic` attention takes 1 always, since
+    items of other sequences move a query block within its clusters.
   }];
   let parameters = (ins "::kvc::GPUStreamAttr":$decode, "::kvc::GPUStreamAttr":$prefill,
-                        "int64_t":$split);
+                        "int64_t":$split, DefaultValuedParameter<"int64_t", "1">:$cluster);
   let assemblyFormat = [{
-    `<` `decode` `=` $decode `,` `prefill` `=` $prefill `,` `split` `=` $split `>`
+    `<` `decode` `=` $decode `,` `prefill` `=` $prefill `,` `split` `=` $split
+    (`,` `cluster` `=` $cluster^)? `>`
   }];
   let genVerifyDecl = 1;
 }

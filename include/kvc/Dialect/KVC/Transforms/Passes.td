@@ -101,6 +101,9 @@ def PlanPass : Pass<"kvc-plan", "::mlir::ModuleOp"> {
     Option<"split", "split", "int64_t", "0",
            "keys of one decode work item (0: 4096) on a CPU, or what they are a multiple of "
            "(0: 256) on a GPU; rounded up to a multiple of the tiles">,
+    Option<"cluster", "cluster", "int64_t", "8",
+           "gpu: thread blocks of decode that may form a cluster, where its form can: 1, 2, 4 or "
+           "8">,
     Option<"batch", "batch", "int64_t", "8", "decode: sequences of the batch that is costed">,
     Option<"kvLen", "kv-len", "int64_t", "4096", "decode: tokens of each sequence">,
     Option<"prefillBatch", "prefill-batch", "int64_t", "1",

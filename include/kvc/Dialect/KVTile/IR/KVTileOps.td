@@ -552,6 +552,13 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
     the shared memory from its beginning (form `columns`: from `exchange`); barriers
     before and after are part of it. `interleave`: how `acc` has the columns of a value
     of codes, see kvtile.dot.
+
+    `cluster`: of a cluster with up to that many thread blocks along y, those that hold
+    items of one query block (the item says which) merge their results first, through
+    distributed shared memory, and each stores some of the rows. In a cluster of several,
+    every thread block has to pass two of its barriers (`nvvm.cluster.arrive` and `wait`)
+    for each of these operations that another one executes. Only where warps split the
+    keys.
   }];
   let arguments = (ins KVTile_TileType:$acc, KVTile_VecType:$max, KVTile_VecType:$sum,
                        KVTile_ItemType:$item, I32:$kv_head, I32:$first_row,
@@ -560,11 +567,12 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
                        KVTile_Pointer:$part_output, KVTile_Pointer:$part_stats,
                        KVC_StreamFormAttr:$form, KVTile_Count:$group, KVTile_Count:$width,
                        KVTile_Count:$query_tokens, KVTile_SharedOffset:$exchange,
-                       OptionalAttr<KVTile_Range<1, 4>>:$interleave);
+                       OptionalAttr<KVTile_Range<1, 4>>:$interleave,
+                       OptionalAttr<KVTile_Range<2, 8>>:$cluster);
   let assemblyFormat = [{
     $acc `,` $max `,` $sum `form` $form `at` $item `,` $kv_head `,` $first_row
     `group` $group `width` $width `query_tokens` $query_tokens `exchange` $exchange
-    (`interleave` $interleave^)? `to` $output (`lse` $lse^)? (`sinks` $sinks^)? `parts` $part_output `,` $part_stats
+    (`interleave` $interleave^)? (`cluster` $cluster^)? `to` $output (`lse` $lse^)? (`sinks` $sinks^)? `parts` $part_output `,` $part_stats
     attr-dict `:` qualified(type($acc)) `,` type($max) `,`
     qualified(type($output)) `,` (`lse` qualified(type($lse))^ `,`)?
     (`sinks` qualified(type($sinks))^ `,`)? type($part_output) `,` type($part_stats)
