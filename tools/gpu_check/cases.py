@@ -30,7 +30,7 @@ class Case:
     """A program of one attention, which `config` describes.
 
     `timed` names the table of timing.py that it is in. `split` is that of
-    kvc-translate.
+    kvc-translate, `cluster` that of kvc-plan.
     """
 
     family: str
@@ -39,6 +39,7 @@ class Case:
     batches: tuple
     split: Optional[int] = None
     timed: Optional[str] = None
+    cluster: Optional[int] = None
 
     @property
     def text(self):
@@ -86,7 +87,7 @@ class Quantized:
     case: quantized.Case
     batches: tuple
     timed: Optional[str] = None
-    split = None
+    split, cluster = None, None
 
     @property
     def text(self):
@@ -133,7 +134,7 @@ class Merge:
     dtype: str
     sinks: bool = False
     tokens: tuple = (1, 5, 33)
-    split, timed = None, None
+    split, timed, cluster = None, None, None
 
     @property
     def text(self):
@@ -172,13 +173,15 @@ def both(config, *long):
 
 
 def _decodes():
-    def case(name, *shape, long=(), timed=None, split=None, dtype="bf16", page=64, **others):
+    def case(name, *shape, long=(), timed=None, split=None, cluster=None, dtype="bf16", page=64,
+             **others):  # fmt: skip
         config = gqa(*shape, dtype=dtype, page=page, **{"lse": False, **others})
-        return Case("decode", name, config, decode(config, *long), split, timed)
+        return Case("decode", name, config, decode(config, *long), split, timed, cluster)
 
     return (
         case("llama-3-8b-append", 32, 8, 128, append=True, timed="decode",
              long=((1, 9000), (20000,))),
+        case("llama-3-8b-no-clusters", 32, 8, 128, append=True, timed="decode", cluster=1),
         case("llama-3-8b", 32, 8, 128, lse=True, long=((1, 9000), (20000,))),
         case("llama-3-8b-split-64", 32, 8, 128, page=16, split=64, long=((3, 4500),)),
         case("llama-3-70b", 64, 8, 128, timed="decode"),
@@ -300,7 +303,7 @@ class Layer:
     family: str
     name: str
     layer: str
-    split, timed = None, None
+    split, timed, cluster = None, None, None
 
 
 _LAYERS = tuple(

@@ -7,6 +7,30 @@ CUDA = "libcuda.so.1"
 
 _PTR_ERROR_LOG, _ERROR_LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES
 _MAX_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+
+
+class _LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute; the value is a union of 64 bytes."""
+
+    _fields_ = [
+        ("id", ctypes.c_int),
+        ("pad", ctypes.c_uint),
+        ("value", ctypes.c_uint * 16),
+    ]
+
+
+class _LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_LaunchAttribute)),
+        ("num_attributes", ctypes.c_uint),
+    ]
 
 
 class DriverError(RuntimeError):
@@ -145,8 +169,11 @@ class Driver:
     def unload(self, module):
         self.call("cuModuleUnload", module)
 
-    def launch(self, module, name, blocks, threads, arguments, shared=0):
-        """Runs a kernel, whose parameters are all of 64 bits, and waits."""
+    def launch(self, module, name, blocks, threads, arguments, shared=0, cluster=1):
+        """Runs a kernel, whose parameters are all of 64 bits, and waits.
+
+        `cluster`: blocks of a cluster, a divisor of `blocks`.
+        """
         function = ctypes.c_void_p()
         text = ctypes.c_char_p(name.encode())
         self.call("cuModuleGetFunction", ctypes.byref(function), module, text)
@@ -157,8 +184,11 @@ class Driver:
         if shared > 48 * 1024:
             number = ctypes.c_int(shared)
             self.call("cuFuncSetAttribute", function, ctypes.c_int(_MAX_SHARED), number)
-        sizes = [ctypes.c_uint(n) for n in (blocks, 1, 1, threads, 1, 1, shared)]
-        self.call("cuLaunchKernel", function, *sizes, None, pointers, None)
+        attribute = _LaunchAttribute(_CLUSTER_DIMENSION, 0, (cluster, 1, 1))
+        config = _LaunchConfig(
+            (blocks, 1, 1), (threads, 1, 1), shared, None, ctypes.pointer(attribute), cluster > 1
+        )
+        self.call("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)
         self.call("cuCtxSynchronize")
 
 

@@ -115,6 +115,51 @@ bar.sync 0;
             )
 
 
+def _clusters():
+    """What a thread stores, one of the other blocks of its cluster loads."""
+    for kind in ("b32", "u32", "f32", "b64"):
+        for count in _vectors(kind):
+            size = count * _bytes(kind)
+            vector = f".v{count}" if count > 1 else ""
+            load = f"ld.shared::cluster{vector}.{kind}"
+            for bits in (32, 64):
+                mapa = f"mapa.shared::cluster.u{bits}"
+                for aligned in ("", ".aligned"):
+                    arrive = f"barrier.cluster.arrive{aligned}"
+                    wait = f"barrier.cluster.wait{aligned}"
+                    body = f"""mov.u{bits} %shared, data;
+mul.lo.u32 %offset, %thread, {size};
+{"cvt.u64.u32 %wide, %offset;" if bits == 64 else "mov.b32 %wide, %offset;"}
+add.u{bits} %mine, %shared, %wide;
+st.shared{vector}.{kind} [%mine], {_list("a", count)};
+{arrive};
+{wait};
+mov.u32 %rank, %cluster_ctarank;
+mov.u32 %blocks, %cluster_nctarank;
+add.u32 %rank, %rank, 1;
+rem.u32 %rank, %rank, %blocks;
+xor.b32 %offset, %thread, 107;
+mul.lo.u32 %offset, %offset, {size};
+{"cvt.u64.u32 %wide, %offset;" if bits == 64 else "mov.b32 %wide, %offset;"}
+add.u{bits} %mine, %shared, %wide;
+{mapa} %other, %mine, %rank;
+{load} {_list("d", count)}, [%other];
+{arrive};
+{wait};"""
+                    yield Probe(
+                        f"{mapa}, {load}, {arrive}",
+                        (mapa, load, arrive, wait),
+                        (kind,) * count,
+                        (kind,) * count,
+                        body,
+                        declarations=f".shared .align 16 .b8 data[{size * THREADS}];\n"
+                        f".reg .b{bits} %shared, %wide, %mine, %other;\n"
+                        ".reg .b32 %offset, %rank, %blocks;",
+                        count=1024,
+                        cluster=4,
+                    )
+
+
 def _other_spaces():
     for kind in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"):
         opcode = f"ld.param.{kind}"
@@ -365,5 +410,5 @@ membar.sys;"""
 
 
 def probes():
-    for table in (_global, _shared, _other_spaces, _copies, _atomics):
+    for table in (_global, _shared, _clusters, _other_spaces, _copies, _atomics):
         yield from table()

@@ -54,6 +54,9 @@ def pack_program(folder, build, compiler, case):
         others["data"] = str(data.relative_to(folder))
     else:
         source.write_text(case.text)
+        if case.cluster:
+            plan = f"--kvc-plan=cluster={case.cluster}"
+            run(build / "bin" / "kvc-opt", plan, source, "-o", source)
     name = case.name.replace("-", "_").replace(".", "_")
     to_object = ["--kvc-to-object", "--target=gpu", f"--program-name={name}"]
     run(translate, *to_object, *options, source, "-o", object_file)

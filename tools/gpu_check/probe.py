@@ -47,6 +47,7 @@ class Probe:
     raw_sources: frozenset = field(default_factory=frozenset)
     raw_results: frozenset = field(default_factory=frozenset)
     raw_scale: int = 1  # elements of raw arrays per thread
+    cluster: int = 1  # blocks of a cluster
     version: str = "8.0"
     approximation: Optional[Approximation] = None
 

@@ -87,7 +87,8 @@ def run_one(driver, module, name, probe, quick, options=""):
         for array in probe.inputs(quick) + results:
             addresses.append(driver.allocate(array.nbytes))
             driver.write(addresses[-1], array)
-        driver.launch(module, name, probe.size(quick) // THREADS, THREADS, addresses)
+        blocks = probe.size(quick) // THREADS
+        driver.launch(module, name, blocks, THREADS, addresses, cluster=probe.cluster)
         for address, array in zip(addresses[len(probe.sources) :], results):
             driver.read(address, array)
     finally:
