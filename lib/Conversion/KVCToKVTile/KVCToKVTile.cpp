@@ -192,8 +192,7 @@ static void emitAttentionKernels(OpBuilder &b, StringRef prefix, KernelDescripti
                                  AttentionOp op) {
   for (KernelPhase phase : {KernelPhase::Decode, KernelPhase::Prefill}) {
     KernelShape shape(op, phase);
-    std::string name =
-        (prefix + (phase == KernelPhase::Decode ? "_decode" : "_prefill")).str();
+    std::string name = (prefix + (phase == KernelPhase::Decode ? "_decode" : "_prefill")).str();
     origin.phase = phase;
     emitWorkListKernel(b, op, name + "_worklist", describeAttention(origin, op, shape));
     emitStreamKernel(b, name, origin, op, shape);

@@ -467,15 +467,15 @@ void StreamSkeleton::emitItem(Value index) {
   // Loaded again rather than kept in registers over the loop.
   Value again = loadItem(index);
   int64_t interleave = shape.interleave();
-  FinishOp::create(b, loc, emitScaledSums(stream.getResults()), stream.getResult(1), stream.getResult(2), again,
-                   kvHead, firstRow, arguments.tensor(op.getOutput()),
-                   op.getLse() ? arguments.tensor(op.getLse()) : Value(),
-                   op.getSinks() ? arguments.tensor(op.getSinks()) : Value(),
-                   arguments.get(KernelValue::PartsOutput),
-                   arguments.get(KernelValue::PartsStats), shape.stream.getForm(), shape.group,
-                   shape.valueWidth, shape.stream.getQueryTokens(), shape.exchangeOffset(),
-                   interleave > 1 ? b.getI64IntegerAttr(interleave) : IntegerAttr(),
-                   shape.cluster > 1 ? b.getI64IntegerAttr(shape.cluster) : IntegerAttr());
+  FinishOp::create(
+      b, loc, emitScaledSums(stream.getResults()), stream.getResult(1), stream.getResult(2),
+      again, kvHead, firstRow, arguments.tensor(op.getOutput()),
+      op.getLse() ? arguments.tensor(op.getLse()) : Value(),
+      op.getSinks() ? arguments.tensor(op.getSinks()) : Value(),
+      arguments.get(KernelValue::PartsOutput), arguments.get(KernelValue::PartsStats),
+      shape.stream.getForm(), shape.group, shape.valueWidth, shape.stream.getQueryTokens(),
+      shape.exchangeOffset(), interleave > 1 ? b.getI64IntegerAttr(interleave) : IntegerAttr(),
+      shape.cluster > 1 ? b.getI64IntegerAttr(shape.cluster) : IntegerAttr());
 }
 
 /// Emits the items of a block of a cluster. All its blocks take as many turns, since each
@@ -488,8 +488,7 @@ void StreamSkeleton::emitItemsOfCluster(Value items) {
     k.guarded(
         k.compare(KernelBuilder::Predicate::slt, index, items), [&] { emitItem(index); },
         [&] {
-          Value isCluster =
-              k.compare(KernelBuilder::Predicate::sgt, k.clusterSize(), k.i32(1));
+          Value isCluster = k.compare(KernelBuilder::Predicate::sgt, k.clusterSize(), k.i32(1));
           k.guarded(isCluster, [&] {
             k.clusterBarrier();
             k.clusterBarrier();

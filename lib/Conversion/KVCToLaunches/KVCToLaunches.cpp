@@ -84,13 +84,12 @@ static void emitLaunch(ModuleOp module, LLVM::LLVMFuncOp launch) {
   Value blocks = ints.toI32(ints.min(launch.getArgument(1), ints.i64(INT32_MAX)));
   for (auto [dim, extent] : llvm::enumerate(SmallVector<Value>{blocks, ints.i32(1), ints.i32(1)}))
     abi.store(extent, grid, dim * sizeof(uint32_t));
-  Value status = abi.callTable(abi.loadPtr(context, offsetof(LaunchContext, rt)),
-                               offsetof(kvc_rt_api_t, launch), ints.i32Type(),
-                               {abi.loadPtr(context, offsetof(LaunchContext, stream)),
-                                abi.loadPtr(context, offsetof(LaunchContext, program)),
-                                ints.i32(index), grid,
-                                LLVM::ZeroOp::create(b, ints.loc, ints.ptrType()),
-                                toPointer(launch.getArgument(2))});
+  Value status = abi.callTable(
+      abi.loadPtr(context, offsetof(LaunchContext, rt)), offsetof(kvc_rt_api_t, launch),
+      ints.i32Type(),
+      {abi.loadPtr(context, offsetof(LaunchContext, stream)),
+       abi.loadPtr(context, offsetof(LaunchContext, program)), ints.i32(index), grid,
+       LLVM::ZeroOp::create(b, ints.loc, ints.ptrType()), toPointer(launch.getArgument(2))});
   abi.store(status, context, offsetof(LaunchContext, status));
   LLVM::BrOp::create(b, ints.loc, ValueRange(), end);
 }

@@ -151,8 +151,8 @@ Value LaunchFunction::emitCluster(const Kernel &attention, Value target, Value t
   // A decode has a query block for each token.
   Value cluster = ints.i64(1), blocks = ints.toI64(tokens);
   for (int64_t size = 2; size <= attention.description.cluster; size *= 2)
-    cluster = ints.select(ints.lessOrEqual(ints.mul(blocks, size), target), ints.i64(size),
-                          cluster);
+    cluster =
+        ints.select(ints.lessOrEqual(ints.mul(blocks, size), target), ints.i64(size), cluster);
   return cluster;
 }
 
@@ -177,15 +177,14 @@ Value LaunchFunction::emitGrid(const Kernel &kernel, Value useful) {
           ints.mul(ints.toI64(workers), getResidentBlocks(description) * kGridRounds);
       // A grid is whole clusters.
       int64_t most = kMaxGrid[dim] / description.cluster * description.cluster;
-      Value limit = ints.min(
-          ints.max(ints.ceilDiv(blocks, getFixedBlocks(description)), ints.i64(1)),
-          ints.i64(most));
+      Value limit =
+          ints.min(ints.max(ints.ceilDiv(blocks, getFixedBlocks(description)), ints.i64(1)),
+                   ints.i64(most));
       Value blocksAlong = ints.min(useful, limit);
       if (description.cluster > 1) {
         Value cluster = spaces[kernel.op].cluster;
         Value last = ints.add(blocksAlong, ints.add(cluster, -1));
-        blocksAlong =
-            ints.mul(arith::DivUIOp::create(b, ints.loc, last, cluster), cluster);
+        blocksAlong = ints.mul(arith::DivUIOp::create(b, ints.loc, last, cluster), cluster);
       }
       extent = ints.toI32(blocksAlong);
     }
@@ -229,10 +228,10 @@ void LaunchFunction::emitLaunch(const Kernel &kernel) {
   b.setInsertionPointToEnd(before);
   LLVM::CondBrOp::create(b, ints.loc, condition, launch, after);
   b.setInsertionPointToStart(launch);
-  returnIfFailed(abi.callTable(rt, offsetof(kvc_rt_api_t, launch), ints.i32Type(),
-                               {stream, program, ints.i32(kernel.index),
-                                emitGrid(kernel, useful), emitClusterShape(kernel),
-                                emitParameters(kernel)}));
+  returnIfFailed(
+      abi.callTable(rt, offsetof(kvc_rt_api_t, launch), ints.i32Type(),
+                    {stream, program, ints.i32(kernel.index), emitGrid(kernel, useful),
+                     emitClusterShape(kernel), emitParameters(kernel)}));
   LLVM::BrOp::create(b, ints.loc, ValueRange(), after);
   b.setInsertionPointToStart(after);
 }

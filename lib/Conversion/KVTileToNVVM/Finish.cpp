@@ -68,8 +68,7 @@ private:
   int64_t blockStatsOffset() const { return statsOffset() + warps * rows() * 8; }
   /// Where columns of a row of the first warp are, and what there is once a row.
   Value columnsAt(Value row, Value column) {
-    return k.toShared(
-        k.add(k.add(k.sharedBase(), k.mul(row, rowBytes())), k.mul(column, 4)));
+    return k.toShared(k.add(k.add(k.sharedBase(), k.mul(row, rowBytes())), k.mul(column, 4)));
   }
   Value statsAt(int64_t offset, Value row) {
     return k.toShared(k.add(k.add(k.sharedBase(), offset), k.mul(row, 8)));
@@ -226,8 +225,7 @@ SummedRow Finish::mergeWarps(Value row, Value column) {
   return merged;
 }
 
-void Finish::forColumns(Value first, Value step,
-                        function_ref<void(Value, Value, Value)> body) {
+void Finish::forColumns(Value first, Value step, function_ref<void(Value, Value, Value)> body) {
   Value existing = k.sub(k.mul(item.queryCount, op.getGroup()), firstRow);
   int64_t perRow = op.getWidth() / kMergedColumns;
   Value count = k.mul(k.min(existing, k.i32(rows())), perRow);
@@ -255,8 +253,9 @@ void Finish::emitMergedWarps() {
                });
   };
   if (op.getCluster())
-    k.guarded(k.compare(Predicate::sgt, k.clusterSize(), k.i32(1)),
-              [&] { emitMergedBlocks(); }, storeRows);
+    k.guarded(
+        k.compare(Predicate::sgt, k.clusterSize(), k.i32(1)), [&] { emitMergedBlocks(); },
+        storeRows);
   else
     storeRows();
   // The next item fills the ring again.
@@ -273,9 +272,8 @@ void Finish::emitMergedBlocks() {
   forColumns(position.thread, threads, [&](Value row, Value column, Value isFirst) {
     SummedRow own = mergeWarps(row, column);
     k.storeRounded(own.columns, k.f32Type(), columnsAt(row, column));
-    k.guarded(isFirst, [&] {
-      k.store(k.pair(own.max, own.sum), statsAt(blockStatsOffset(), row), 8);
-    });
+    k.guarded(isFirst,
+              [&] { k.store(k.pair(own.max, own.sum), statsAt(blockStatsOffset(), row), 8); });
   });
   k.clusterBarrier();
   // Each of the blocks stores its share of the rows, in the part of the first one.

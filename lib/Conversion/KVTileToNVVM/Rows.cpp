@@ -21,7 +21,8 @@ struct LowerWorkItem final : Lowering<WorkItemOp> {
   LogicalResult matchAndRewrite(WorkItemOp op, Adaptor adaptor, Rewriter &rewriter) const override {
     // Three vectors: the list is aligned to 16 bytes, and so is each item.
     static_assert(sizeof(WorkItem) == 48 && offsetof(WorkItem, numRanks) == 36 &&
-                  offsetof(WorkItem, firstPage) == 40, "ten numbers, then a wide one");
+                      offsetof(WorkItem, firstPage) == 40,
+                  "ten numbers, then a wide one");
     KernelBuilder k(rewriter, op.getLoc());
     Value base = k.element(adaptor.getItems()[0], adaptor.getIndex()[0], sizeof(WorkItem));
     auto load = [&](Type type, int64_t bytes) { return k.load(type, k.at(base, bytes), 16); };

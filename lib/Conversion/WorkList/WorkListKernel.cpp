@@ -282,9 +282,11 @@ LLVM::LLVMFuncOp kvc::emitWorkListKernel(OpBuilder &b, AttentionOp op, StringRef
 
   WorkListConfig config{attention.queryTokens, attention.split, op.getModifiers()};
   ValueRange params = kernel.getBody().front().getArguments();
-  WorkListArgs args{params[0], params[1], params[2], params[3], params[4],
-                    params[5], params[6], params[7], params[8],
-                    attention.cluster > 1 ? params.back() : Value()};
+  WorkListArgs args{params[0], params[1],
+                    params[2], params[3],
+                    params[4], params[5],
+                    params[6], params[7],
+                    params[8], attention.cluster > 1 ? params.back() : Value()};
   BlockEmitter(b, loc, args, config).emit(attention.deterministic ? Value() : params[9]);
   LLVM::ReturnOp::create(b, loc, ValueRange{});
   return kernel;

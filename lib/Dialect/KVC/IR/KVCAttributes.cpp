@@ -236,8 +236,9 @@ LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
     return emitError() << "expected a cluster of 1, 2, 4 or 8 thread blocks, got " << cluster;
   StreamForm form = decode.getForm();
   if (cluster > 1 && form != StreamForm::HeadsM && form != StreamForm::TokensM)
-    return emitError() << "expected no cluster with decode of form " << stringifyStreamForm(form)
-                       << ", got " << cluster << "; supported: heads_m, tokens_m";
+    return emitError() << "expected no cluster with decode of form "
+                       << stringifyStreamForm(form) << ", got " << cluster
+                       << "; supported: heads_m, tokens_m";
   return success();
 }
 
