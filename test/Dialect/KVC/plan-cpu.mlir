@@ -12,17 +12,19 @@
 
 !bf16 = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x128xbf16>
 !f16 = !kvc.cache<page = 16, k: 8x128xf16, v: 8x128xf16>
+!f8 = !kvc.cache<page = 16, k: 8x128xf8E4M3FN scale<f32, token>, v: 8x128xbf16>
 !narrow = !kvc.cache<page = 16, k: 8x128xbf16, v: 8x24xbf16>
 !wide = !kvc.cache<page = 16, k: 1x576xf32, v: 1x576xf32>
 
 // The tier gives the lanes; tiles and vdpbf16ps are taken where the processor has them and all
 // operands are bf16. Rows of decode are query heads that share a KV head: all 4 where
-// there are registers for their accumulators, so that each key is loaded once.
+// there are registers for their accumulators, so that each key is loaded once. So few wait
+// for memory, and are multiplied in f32.
 // CHECK-LABEL: func.func @all_bf16
 // PLAIN:         lanes = 4, tile = 64, decode = <rows = 2, key_vectors = 4,
 // AVX2:          lanes = 8, tile = 64, decode = <rows = 2, key_vectors = 4,
 // AVX512:        lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4,
-// BF16:          lanes = 16, tile = 64, decode = <rows = 4, {{[^>]*}}, products = bf16_dot>, prefill = <{{[^>]*}}, products = bf16_dot>,
+// BF16:          lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4, value_vectors = 4>, prefill = <{{[^>]*}}, products = bf16_dot>,
 // AMX:           lanes = 16, tile = 64, decode = <rows = 4, key_vectors = 4, value_vectors = 4>, prefill = <rows = 8, key_vectors = 4, value_vectors = 4, products = bf16_tile>,
 // CHECK-SAME:    query_tokens = 24, split = 4096>
 // A split is rounded up to whole tiles.
@@ -33,6 +35,20 @@ func.func @all_bf16(%q: tensor<?x32x128xbf16>, %cache: !bf16, %batch: !kvc.batch
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32}
       : !bf16, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
   return %out : tensor<?x32x128xbf16>
+}
+
+// More rows make products the limit, and codes leave no time for f32.
+// BF16-LABEL: func.func @dots
+// BF16:         decode = <rows = {{[^>]*}}, products = bf16_dot>, prefill = <{{[^>]*}}, products = bf16_dot>,
+// BF16:         decode = <rows = 4, {{[^>]*}}, products = bf16_dot>, prefill = <{{[^>]*}}, products = bf16_dot>,
+func.func @dots(%many: tensor<?x64x128xbf16>, %few: tensor<?x32x128xbf16>, %cache: !bf16,
+                %codes: !f8, %batch: !kvc.batch)
+    -> (tensor<?x64x128xbf16>, tensor<?x32x128xbf16>) {
+  %0 = kvc.attention %cache at %batch terms(%many * k) value(v) {scale = 1.0 : f32}
+      : !bf16, tensor<?x64x128xbf16> -> tensor<?x64x128xbf16>
+  %1 = kvc.attention %codes at %batch terms(%few * k) value(v) {scale = 1.0 : f32}
+      : !f8, tensor<?x32x128xbf16> -> tensor<?x32x128xbf16>
+  return %0, %1 : tensor<?x64x128xbf16>, tensor<?x32x128xbf16>
 }
 
 // f16 has no such instruction.

@@ -31,6 +31,11 @@ static constexpr int64_t kPrefillRows = 96;
 /// were compared, the worst error was 3.4e-3 at 128 columns and 4.5e-3 at 64.
 static constexpr int64_t kMinDotWidth = 128;
 
+/// Rows up to which decode multiplies bf16 in f32, not by bf16_dot: these take about as
+/// long as the keys and values need from memory, and loads that come evenly are served
+/// faster than bursts. (Codes leave f32 no time to spare.)
+static constexpr int64_t kMaxFmaRows = 4;
+
 /// Rows, and tiles of keys or columns beside each other, of bf16_tile: the eight registers
 /// hold four sums and operands, and each row takes two rows of probabilities.
 static constexpr int64_t kTileRows = 8, kTileVectors = 4;
@@ -93,8 +98,11 @@ CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   bool dot = tier == CPUTier::AVX512BF16 && isBF16(op.getOutput()) &&
              llvm::all_of(op.getQueries(), isBF16) && fits(op.getValueComponent()) &&
              op.getValueComponent().getWidth() >= kMinDotWidth;
-  for (unsigned i = 0; i < op.getQueries().size(); ++i)
+  bool readsCodes = isQuantized(op.getValueComponent().getElementType());
+  for (unsigned i = 0; i < op.getQueries().size(); ++i) {
     dot &= fits(op.getTermComponent(i));
+    readsCodes |= isQuantized(op.getTermComponent(i).getElementType());
+  }
 
   int64_t group = op.getGroup(), valueWidth = op.getValueComponent().getWidth();
   int64_t queryTokens = std::max<int64_t>(1, kPrefillRows / group);
@@ -102,7 +110,9 @@ CPUScheduleAttr plan::planCPU(AttentionOp op, CPUTier tier, int64_t split) {
   auto choose = [&](int64_t rows) {
     if (tier == CPUTier::AMX && takesTiles(op, rows))
       return chooseMatrixTile(context, rows, valueWidth);
-    return chooseTile(context, tier, rows, valueWidth, dot ? Products::Bf16Dot : Products::Fma);
+    bool takesDot = dot && (readsCodes || rows > kMaxFmaRows);
+    return chooseTile(context, tier, rows, valueWidth,
+                      takesDot ? Products::Bf16Dot : Products::Fma);
   };
   return CPUScheduleAttr::get(context, getLanes(tier), kTile, choose(group),
                               choose(group * queryTokens), queryTokens,
