@@ -27,6 +27,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 #: Statements that order memory, by the name that the table gives them.
 STATEMENTS = {
     "bar.sync": r"\bbar(rier)?(\.cta)?\.(sync|arrive|red)\b",
+    "barrier.cluster": r"\bbarrier\.cluster\.(arrive|wait)\b",
     "bar.warp.sync": r"\bbar\.warp\.sync\b",
     "fence": r"\b(fence|membar)\.",
     "cp.async.commit_group": r"\bcp\.async\.commit_group\b",

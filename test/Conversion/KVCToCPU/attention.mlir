@@ -36,7 +36,7 @@
 // CHECK-SAME:    %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i32)
 // PLAIN:         arith.mulf {{.*}} : vector<4xf32>
 // FMA:           math.fma
-// DOT:           x86vector.avx512.dot
+// DOT:           math.fma
 // TILE:          math.fma
 // CHECK:         llvm.intr.prefetch
 // CHECK-LABEL: llvm.func internal @bf16.merge_parts(
@@ -55,6 +55,28 @@ func.func @bf16(%q: tensor<?x4x128xbf16>, %cache: !cache, %batch: !kvc.batch)
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
       {scale = 1.0 : f32} : !cache, tensor<?x4x128xbf16> -> tensor<?x4x128xbf16>
   return %out : tensor<?x4x128xbf16>
+}
+
+// -----
+
+!cache = !kvc.cache<page = 16, k: 2x128xbf16, v: 2x128xbf16>
+
+// Decode of more query heads a KV head multiplies bf16, where the tier can.
+// CHECK-LABEL: llvm.func internal @many.decode(
+// PLAIN:         arith.mulf {{.*}} : vector<4xf32>
+// FMA:           math.fma
+// DOT:           x86vector.avx512.dot
+// TILE:          llvm.x86.tdpbf16ps
+// CHECK:         llvm.intr.prefetch
+// CHECK-LABEL: llvm.func internal @many.merge_parts(
+// NO-DOT:      llvm.func internal @many.decode(
+// NO-FMA:      llvm.func internal @many.decode(
+// ROWS:        llvm.func internal @many.decode(
+func.func @many(%q: tensor<?x16x128xbf16>, %cache: !cache, %batch: !kvc.batch)
+    -> tensor<?x16x128xbf16> {
+  %out = kvc.attention %cache at %batch terms(%q * k) value(v)
+      {scale = 1.0 : f32} : !cache, tensor<?x16x128xbf16> -> tensor<?x16x128xbf16>
+  return %out : tensor<?x16x128xbf16>
 }
 
 // -----
