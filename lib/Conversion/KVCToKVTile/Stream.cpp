@@ -81,7 +81,6 @@ private:
 
   SmallVector<Value> emitQuery(Value item);
   void emitItem(Value index);
-  void emitItemsOfCluster(Value items);
   void emitLookup(Region &region, Value item);
   void emitProduce(Region &region, Value item);
   void emitConsume(Region &region, Value item, ValueRange query);
@@ -478,25 +477,6 @@ void StreamSkeleton::emitItem(Value index) {
       shape.cluster > 1 ? b.getI64IntegerAttr(shape.cluster) : IntegerAttr());
 }
 
-/// Emits the items of a block of a cluster. All its blocks take as many turns, since each
-/// turn has barriers of the cluster: those of kvtile.finish.
-void StreamSkeleton::emitItemsOfCluster(Value items) {
-  KernelBuilder k(b, loc);
-  Value rank = k.clusterRank();
-  k.forRange(k.sub(k.blockIdY(), rank), items, k.gridDimY(), [&](Value first) {
-    Value index = k.add(first, rank);
-    k.guarded(
-        k.compare(KernelBuilder::Predicate::slt, index, items), [&] { emitItem(index); },
-        [&] {
-          Value isCluster = k.compare(KernelBuilder::Predicate::sgt, k.clusterSize(), k.i32(1));
-          k.guarded(isCluster, [&] {
-            k.clusterBarrier();
-            k.clusterBarrier();
-          });
-        });
-  });
-}
-
 /// True of scales or zero points of a component that is read.
 bool StreamSkeleton::isRead(StringRef array) {
   return llvm::any_of(shape.components, [&](ComponentAttr component) {
@@ -571,11 +551,10 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   valueScales = loadScales(op.getValueComponent());
   Value items =
       LLVM::LoadOp::create(b, loc, b.getI32Type(), arguments.get(KernelValue::ListCounts), 4);
+  // Blocks of a cluster take turns together. One without an item has ended: there are none
+  // after it, and the barriers of the others do not wait for it.
   KernelBuilder k(b, loc);
-  if (shape.cluster > 1)
-    emitItemsOfCluster(items);
-  else
-    k.forRange(k.blockIdY(), items, k.gridDimY(), [&](Value index) { emitItem(index); });
+  k.forRange(k.blockIdY(), items, k.gridDimY(), [&](Value index) { emitItem(index); });
   kvtile::ReturnOp::create(b, loc);
 }
 

@@ -19,18 +19,7 @@
 // CHECK-SAME:    "list target", "list cluster"]
 // CHECK-LABEL: kvtile.kernel @llama_attention_decode(
 // CHECK-SAME:    kvc.cluster = 8 : i32
-// All blocks of a cluster take the same turns.
-// CHECK:         %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctaid.y
-// CHECK:         %[[BLOCK:.*]] = nvvm.read.ptx.sreg.ctaid.y
-// CHECK:         %[[FIRST:.*]] = arith.subi %[[BLOCK]], %[[RANK]]
-// CHECK:         scf.for %[[I:.*]] = %[[FIRST]] to
-// CHECK:           %[[ITEM:.*]] = arith.addi %[[I]], %[[RANK]]
-// CHECK:           %[[HAS:.*]] = arith.cmpi slt, %[[ITEM]]
-// CHECK:           scf.if %[[HAS]] {
-// CHECK:             kvtile.finish {{.*}} cluster 8
-// CHECK:           } else {
-// CHECK:             nvvm.read.ptx.sreg.cluster.nctaid.y
-// CHECK-COUNT-2:     nvvm.cluster.arrive {aligned}{{[[:space:]]+}}nvvm.cluster.wait {aligned}
+// CHECK:         kvtile.finish {{.*}} cluster 8
 // CHECK-LABEL: kvtile.kernel @llama_attention_decode_combine(
 // CHECK:         arith.divui
 // CHECK-LABEL: kvtile.kernel @llama_attention_prefill(
