@@ -36,12 +36,13 @@ STATEMENTS = {
 
 #: What each mutant runs on until it is caught: lengths of the sequences, new tokens of
 #: each, options of the emulator. Short and long sequences, more of them than blocks, a
-#: part of a tile; one new token is decode, more are prefill.
+#: part of a tile, a window over the end of an item; one new token is decode, more are
+#: prefill.
 MANY = ",".join(str(1 + 37 * i % 131) for i in range(24))
 RUNS = (
-    ("1,17,256", "1", "copies=lazy"),
+    ("1,17,300", "1", "copies=lazy"),
     (MANY, "1", "copies=lazy,processors=1"),
-    ("2500,64,129", "1", "copies=random,seed=5"),
+    ("2600,64,129", "1", "copies=random,seed=5"),
     ("1,37,256", "1,20,70", "copies=lazy"),
     ("131,9,64,70,5,33", "70,9,1,64,5,2", "copies=lazy,processors=1"),
     ("2500,64,129", "9,64,1", "copies=random,seed=5"),
