@@ -14,7 +14,7 @@ import pytest
 
 import kvc
 from emulated import POLICIES, in_order
-from problems import Problem, arguments, check, gqa, place, run, same_bits, unwritten
+from problems import Problem, arguments, check, gqa, mla, place, run, same_bits, unwritten
 from targets import DEVICES, FULL
 
 EMULATORS = [target for target in DEVICES if target.device == "emulator"]
@@ -31,6 +31,9 @@ CONFIGS = {
     "sinks": gqa(8, 2, 72, dtype="bf16", page=16, sinks=True, lse=True),
     "window": gqa(8, 2, 64, dtype="f16", page=5, window=300, softcap=9.0, lse=True),
     "width 256": gqa(4, 1, 256, dtype="f16", page=16, lse=True),
+    # Warps that share the columns.
+    "latent": mla(query_heads=16, latent=512, rotary=64, page=64, lse=True),
+    "latent, several row blocks": mla(query_heads=40, latent=288, rotary=8, page=16, lse=True),
 }
 #: Tokens of each sequence.
 BATCHES = {

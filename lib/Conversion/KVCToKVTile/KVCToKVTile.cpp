@@ -27,9 +27,6 @@ namespace kvc {
 using namespace mlir;
 using namespace kvc;
 
-/// Dynamic shared memory that a block of sm_90 may have.
-static constexpr int64_t kMaxSharedBytes = 227 * 1024;
-
 //===----------------------------------------------------------------------===//
 // What is supported
 //===----------------------------------------------------------------------===//

@@ -51,6 +51,8 @@ KernelShape::KernelShape(AttentionOp op, KernelPhase phase) : op(op) {
   valueSlot = slotOf(op.getValueComponent());
   for (ComponentAttr component : components)
     addScales(component);
+  if (exchanges() && blockRowsBytes() > kMaxSharedBytes)
+    cluster = 1;
 }
 
 void KernelShape::addScales(ComponentAttr component) {
@@ -162,6 +164,8 @@ int64_t KernelShape::sharedBytes() const {
   int64_t bytes = exchangeOffset();
   if (exchanges())
     bytes += stream.getRows() * stream.getWarps() * sizeof(float);
+  if (exchanges() && cluster > 1)
+    bytes = std::max(bytes, blockRowsBytes());
   // The warps' results take the place of ring and query: see kvtile.finish.
   if (mergesWarps()) {
     int64_t rowBytes = paddedValueWidth() * 4 + 32 + 8;

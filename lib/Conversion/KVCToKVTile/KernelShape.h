@@ -16,6 +16,9 @@
 
 namespace kvc {
 
+/// Dynamic shared memory that a block of sm_90 may have.
+inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
+
 /// The shape of one kernel of an attention, from the operation and its schedule.
 class KernelShape {
 public:
@@ -24,6 +27,8 @@ public:
   mutable AttentionOp op; // accessors of operations are not const
   GPUStreamAttr stream;
   int64_t cluster; ///< Thread blocks that may form a cluster.
+  /// Bytes of the rows that a block of a cluster has, where warps share their columns.
+  int64_t blockRowsBytes() const { return stream.getRows() * (paddedValueWidth() * 4 + 32 + 8); }
   int64_t group, kvHeads, queryHeads;
   int64_t valueWidth;
   int64_t threads;

@@ -58,14 +58,22 @@ private:
   void forColumns(Value first, Value step,
                   function_ref<void(Value row, Value column, Value isFirst)> body);
   void storeMerged(Value row, Value column, Value isFirst, const SummedRow &merged);
-  // Blocks of a cluster: through shared memory, in the place of their first warps.
+  // Blocks of a cluster: through shared memory, in the place of their first warps, or
+  // of their ring.
+  bool mayBeCluster() { return op.getCluster().has_value(); }
+  Value isCluster() { return k.compare(Predicate::sgt, k.clusterSize(), k.i32(1)); }
   void emitMergedBlocks();
+  void storeOfColumns();
+  void storeShares();
   SummedRow mergeBlocks(Value row, Value column);
   /// Bytes from one row to the next: rows of a warp's stores on different banks.
   int64_t rowBytes() const { return width() * 4 + (isTransposed() ? 16 : 32); }
   int64_t width() const { return isTransposed() ? tile.getRows() : tile.getColumns(); }
   int64_t statsOffset() const { return warps * rows() * rowBytes(); }
-  int64_t blockStatsOffset() const { return statsOffset() + warps * rows() * 8; }
+  int64_t blockStatsOffset() const {
+    return form == StreamForm::Columns ? rows() * rowBytes()
+                                       : statsOffset() + warps * rows() * 8;
+  }
   /// Where columns of a row of the first warp are, and what there is once a row.
   Value columnsAt(Value row, Value column) {
     return k.toShared(k.add(k.add(k.sharedBase(), k.mul(row, rowBytes())), k.mul(column, 4)));
@@ -79,6 +87,7 @@ private:
 
   // Warps that hold whole rows or columns: from registers.
   void emitRegisters();
+  void storeRegisters();
   SmallVector<Value> reduceSums();
 
   KernelBuilder &k;
@@ -252,10 +261,8 @@ void Finish::emitMergedWarps() {
                  storeMerged(row, column, isFirst, mergeWarps(row, column));
                });
   };
-  if (op.getCluster())
-    k.guarded(
-        k.compare(Predicate::sgt, k.clusterSize(), k.i32(1)), [&] { emitMergedBlocks(); },
-        storeRows);
+  if (mayBeCluster())
+    k.guarded(isCluster(), [&] { emitMergedBlocks(); }, storeRows);
   else
     storeRows();
   // The next item fills the ring again.
@@ -267,14 +274,46 @@ void Finish::emitMergedWarps() {
 //===----------------------------------------------------------------------===//
 
 void Finish::emitMergedBlocks() {
-  Value threads = k.i32(warps * kWarpSize);
   // In the place of the first warp, which no other thread reads there.
-  forColumns(position.thread, threads, [&](Value row, Value column, Value isFirst) {
-    SummedRow own = mergeWarps(row, column);
-    k.storeRounded(own.columns, k.f32Type(), columnsAt(row, column));
-    k.guarded(isFirst,
-              [&] { k.store(k.pair(own.max, own.sum), statsAt(blockStatsOffset(), row), 8); });
-  });
+  forColumns(position.thread, k.i32(warps * kWarpSize),
+             [&](Value row, Value column, Value isFirst) {
+               SummedRow own = mergeWarps(row, column);
+               k.storeRounded(own.columns, k.f32Type(), columnsAt(row, column));
+               k.guarded(isFirst, [&] {
+                 k.store(k.pair(own.max, own.sum), statsAt(blockStatsOffset(), row), 8);
+               });
+             });
+  storeShares();
+}
+
+/// Stores what the warps have of all rows, each its own columns.
+void Finish::storeOfColumns() {
+  AccumulatorIndex index(tile);
+  SmallVector<Value> totals = reduceSums();
+  // No warp may still read a tile, or the sums of others.
+  k.barrier();
+  BlockOffset offset = emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(),
+                                       tile.getWarpColumns());
+  Value column = addTo(k, offset.column, k.mul(position.quarter, 2 * interleave));
+  Value isFirst = k.compare(Predicate::eq, column, k.i32(0));
+  for (size_t line = 0; line < totals.size(); ++line) {
+    Value row = k.add(position.group, line / 2 * 16 + line % 2 * 8);
+    k.guarded(isFirst, [&] {
+      k.store(k.pair(max[line], totals[line]), statsAt(blockStatsOffset(), row), 8);
+    });
+    Value to = columnsAt(row, column);
+    for (int64_t c = 0; c < index.columns; c += interleave) {
+      SmallVector<Value> columns = columnsOf(index, line, c);
+      for (size_t i = 0; i < columns.size(); i += 4) // 16 bytes are stored at once
+        k.storeRounded(ArrayRef(columns).slice(i, std::min<size_t>(4, columns.size() - i)),
+                       k.f32Type(), k.at(to, c * 32 + i * 4));
+    }
+  }
+}
+
+/// Stores this block's share of the rows that blocks of the cluster have together.
+void Finish::storeShares() {
+  Value threads = k.i32(warps * kWarpSize);
   k.clusterBarrier();
   // Each of the blocks stores its share of the rows, in the part of the first one.
   Value rank = k.sub(k.clusterRank(), item.firstRank);
@@ -335,6 +374,19 @@ SmallVector<Value> Finish::reduceSums() {
 }
 
 void Finish::emitRegisters() {
+  auto storeBlocks = [&] {
+    storeOfColumns();
+    storeShares();
+  };
+  if (mayBeCluster())
+    k.guarded(isCluster(), storeBlocks, [&] { storeRegisters(); });
+  else
+    storeRegisters();
+  // The next item writes the slots of the query and of the exchange again.
+  k.barrier();
+}
+
+void Finish::storeRegisters() {
   AccumulatorIndex index(tile);
   SmallVector<Value> totals = reduceSums();
   BlockOffset offset = emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(),
@@ -366,8 +418,6 @@ void Finish::emitRegisters() {
       }
     });
   }
-  // The next item writes the slots of the query and of the exchange again.
-  k.barrier();
 }
 
 void Finish::emit() {

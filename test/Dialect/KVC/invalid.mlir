@@ -1463,9 +1463,9 @@ module attributes {test.a = #kvc.gpu_schedule<
 // -----
 
 // gpu_schedule: a cluster of what has nothing to merge by.
-// expected-error@below {{expected no cluster with decode of form columns, got 2; supported: heads_m, tokens_m}}
+// expected-error@below {{expected no cluster with decode of form rows, got 2; supported: heads_m, tokens_m, columns}}
 module attributes {test.a = #kvc.gpu_schedule<
-    decode = <form = columns, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
+    decode = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
     prefill = <form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 1>,
     split = 64, cluster = 2>} {}
 

@@ -69,7 +69,7 @@ func.func @falcon(%q: tensor<?x71x64xbf16>, %cache: !one, %batch: !kvc.batch)
 // NARROW-LABEL: func.func @mla
 // NARROW:        kvc.attention {{.*}} {scale = 1.000000e+00 : f32}
 // CHECK-LABEL: func.func @mla
-// CHECK:         decode = <form = columns, rows = {{.*}} prefill = <form = columns, rows =
+// CHECK:         decode = <form = columns, rows = {{.*}} prefill = <form = columns, rows = {{.*}}, cluster = 8>
 // REMARK: remark: {{.*}}no schedule for h100_sxm: no candidate for decode fits: tokens_m expected at most 255 registers a thread, got 1920; heads_m
 func.func @mla(%q: tensor<?x128x512xbf16>, %r: tensor<?x128x64xbf16>, %cache: !mla,
                %batch: !kvc.batch) -> tensor<?x128x512xbf16> {

@@ -253,8 +253,8 @@ func.func @finish(%acc: !kvtile.tile<16x64xf32>, %max: !kvtile.vec<16, 0>, %item
 func.func @finish_cluster(%acc: !kvtile.tile<16x64xf32>, %max: !kvtile.vec<16, 0>,
                           %item: !kvtile.item, %n: i32, %out: !kvtile.rows<8x64xbf16>,
                           %parts: !llvm.ptr<1>) {
-  // expected-error@below {{'kvtile.finish' op expected no cluster with form columns; supported: heads_m, tokens_m}}
-  kvtile.finish %acc, %max, %max form columns at %item, %n, %n group 4 width 64
+  // expected-error@below {{'kvtile.finish' op expected no cluster with form rows; supported: heads_m, tokens_m, columns}}
+  kvtile.finish %acc, %max, %max form rows at %item, %n, %n group 4 width 64
       query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
       : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
   return

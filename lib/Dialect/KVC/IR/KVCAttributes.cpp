@@ -234,11 +234,9 @@ LogicalResult GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
                          << split;
   if (!llvm::is_contained({1, 2, 4, 8}, cluster))
     return emitError() << "expected a cluster of 1, 2, 4 or 8 thread blocks, got " << cluster;
-  StreamForm form = decode.getForm();
-  if (cluster > 1 && form != StreamForm::HeadsM && form != StreamForm::TokensM)
-    return emitError() << "expected no cluster with decode of form "
-                       << stringifyStreamForm(form) << ", got " << cluster
-                       << "; supported: heads_m, tokens_m";
+  if (cluster > 1 && decode.getForm() == StreamForm::Rows)
+    return emitError() << "expected no cluster with decode of form rows, got " << cluster
+                       << "; supported: heads_m, tokens_m, columns";
   return success();
 }
 

@@ -185,12 +185,11 @@ void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
       return keepUnplanned(describeMisfit(isDecode ? "decode" : "prefill", candidates));
     streams[!isDecode] = candidates.front().stream;
   }
-  StreamForm form = streams[0].getForm();
-  bool splitsKeys = form == StreamForm::HeadsM || form == StreamForm::TokensM;
+  bool merges = streams[0].getForm() != StreamForm::Rows;
   int64_t tiles = std::lcm(streams[0].getKeys(), streams[1].getKeys());
   op.setScheduleAttr(GPUScheduleAttr::get(op.getContext(), streams[0], streams[1],
                                           llvm::alignTo(itemKeys, tiles),
-                                          splitsKeys ? int64_t(cluster) : 1));
+                                          merges ? int64_t(cluster) : 1));
 }
 
 void PlanPass::runOnOperation() {

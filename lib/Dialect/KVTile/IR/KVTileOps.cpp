@@ -96,6 +96,9 @@ static std::pair<int64_t, int64_t> getShared(FinishOp op, int64_t warps) {
   case kvc::StreamForm::Rows:
     return {0, 0};
   case kvc::StreamForm::Columns:
+    if (op.getCluster()) // rows of a block, with padding, maximum and sum
+      return {0, std::max<int64_t>(op.getExchange() + warps * rows * 4,
+                                   rows * (width * 4 + 32 + 8))};
     return {op.getExchange(), warps * rows * 4};
   default: // a row with padding, its maximum and its sum, of each warp
     return {0, warps * rows * (width * 4 + (isTransposed ? 16 : 32) + 8) +

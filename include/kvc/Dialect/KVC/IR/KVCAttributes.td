@@ -291,9 +291,10 @@ def KVC_GPUScheduleAttr : KVC_Attr<"GPUSchedule", "gpu_schedule"> {
     form a cluster. Those of one that hold items of the same query block merge their
     results through distributed shared memory, so that fewer partial results go through
     global memory. The launch takes as many as leave each query block of the batch a
-    cluster, and 1 in batches of many sequences. More than 1 only with `heads_m` or
-    `tokens_m` as the form of decode; a `deterministic` attention takes 1 always, since
-    items of other sequences move a query block within its clusters.
+    cluster, and 1 in batches of many sequences. Not with `rows` as the form of decode;
+    `columns` takes 1 where a block's rows in f32 do not fit the shared memory, and a
+    `deterministic` attention always, since items of other sequences move a query block
+    within its clusters.
   }];
   let parameters = (ins "::kvc::GPUStreamAttr":$decode, "::kvc::GPUStreamAttr":$prefill,
                         "int64_t":$split, DefaultValuedParameter<"int64_t", "1">:$cluster);

@@ -556,7 +556,7 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
     `cluster`: of a cluster with up to that many thread blocks along y, those that hold
     items of one query block (the item says which) merge their results first, through
     distributed shared memory, and each stores some of the rows. All thread blocks of a
-    cluster that have not ended have to execute it. Only where warps split the keys.
+    cluster that have not ended have to execute it. Not with form `rows`.
   }];
   let arguments = (ins KVTile_TileType:$acc, KVTile_VecType:$max, KVTile_VecType:$sum,
                        KVTile_ItemType:$item, I32:$kv_head, I32:$first_row,
