@@ -27,8 +27,6 @@ public:
   mutable AttentionOp op; // accessors of operations are not const
   GPUStreamAttr stream;
   int64_t cluster; ///< Thread blocks that may form a cluster.
-  /// Bytes of the rows that a block of a cluster has, where warps share their columns.
-  int64_t blockRowsBytes() const { return stream.getRows() * (paddedValueWidth() * 4 + 32 + 8); }
   int64_t group, kvHeads, queryHeads;
   int64_t valueWidth;
   int64_t threads;
@@ -60,6 +58,10 @@ public:
   /// Warps that split the keys are merged at the end, through shared memory.
   bool mergesWarps() const { return stream.getForm() == StreamForm::HeadsM || isTransposed(); }
   int64_t paddedValueWidth() const;
+  /// Bytes of the rows that a block of a cluster has, where warps share their columns.
+  int64_t blockRowsBytes() const {
+    return stream.getRows() * (paddedValueWidth() * 4 + 32 + 8);
+  }
   /// The query goes through shared memory, so that its rows are read once a block.
   bool stagesQuery() const;
   /// It has registers for the whole item.

@@ -292,8 +292,8 @@ void Finish::storeOfColumns() {
   SmallVector<Value> totals = reduceSums();
   // No warp may still read a tile, or the sums of others.
   k.barrier();
-  BlockOffset offset = emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(),
-                                       tile.getWarpColumns());
+  BlockOffset offset =
+      emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(), tile.getWarpColumns());
   Value column = addTo(k, offset.column, k.mul(position.quarter, 2 * interleave));
   Value isFirst = k.compare(Predicate::eq, column, k.i32(0));
   for (size_t line = 0; line < totals.size(); ++line) {
