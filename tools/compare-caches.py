@@ -8,8 +8,8 @@
 Llama 3 8B's attention: 32 query and 8 KV heads of width 128, queries and output in bf16.
 Each repetition calls every cache once, so that what else the machine does meets all of
 them; the figures are medians. Codes are random, scales all equal. The first type, with the
-tier that is fastest for it, is what the others are compared with. What is counted is the whole call, work list and merge
-included; read bytes are sectors of 32, needed ones keys, values, scales, queries and page
+tier that is fastest for it, is what the others are compared with. What is counted is the
+whole call, work list and merge included; read bytes are sectors of 32, needed ones keys, values, scales, queries and page
 ids, each once.
 """
 
@@ -61,6 +61,8 @@ def parse_arguments():
     arguments = parser.parse_args()
     if len(arguments.sequences) > 1 and not arguments.count:
         parser.error("expected one number of --sequences without --count")
+    if arguments.tier != [None] and arguments.count:
+        parser.error("expected no --tier with --count, which counts GPU kernels")
     arguments.tokens = arguments.tokens or (4096 if arguments.count else 32768)
     return arguments
 

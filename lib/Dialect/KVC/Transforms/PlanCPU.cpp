@@ -31,9 +31,8 @@ static constexpr int64_t kPrefillRows = 96;
 /// were compared, the worst error was 3.4e-3 at 128 columns and 4.5e-3 at 64.
 static constexpr int64_t kMinDotWidth = 128;
 
-/// Rows up to which decode multiplies bf16 in f32, not by bf16_dot: these take about as
-/// long as the keys and values need from memory, and loads that come evenly are served
-/// faster than bursts. (Codes leave f32 no time to spare.)
+/// Rows up to which decode multiplies bf16 in f32, not by bf16_dot: from memory it is as
+/// fast or faster, as docs/Performance.md shows, and weights are exact. (Not so over codes.)
 static constexpr int64_t kMaxFmaRows = 4;
 
 /// Rows, and tiles of keys or columns beside each other, of bf16_tile: the eight registers
