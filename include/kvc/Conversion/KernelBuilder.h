@@ -132,9 +132,15 @@ public:
 
   // Clusters of `clusterSize()` blocks along y: 1 where the launch asked for none.
   Value clusterSize();
+  Value isCluster() { return compare(Predicate::sgt, clusterSize(), i32(1)); }
   Value clusterRank();
-  /// For all threads of the cluster.
-  void clusterBarrier();
+  /// For all threads of the cluster. Each waits for the last arrival of its own.
+  void clusterArrive();
+  void clusterWait();
+  void clusterBarrier() {
+    clusterArrive();
+    clusterWait();
+  }
   /// Where `shared`, a pointer to shared memory, is in the block with rank `rank`.
   Value inCluster(Value shared, Value rank);
 

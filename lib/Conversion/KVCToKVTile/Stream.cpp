@@ -146,9 +146,12 @@ SmallVector<Value> StreamSkeleton::emitQuery(Value item) {
     int64_t bits = op.getTermComponent(term).getElementType().getIntOrFloatBitWidth();
     StageRowsOp::create(b, loc, rows, item, kvHead, firstRow, b.getI64IntegerAttr(shape.group),
                         to,
-                        shape.meetsCodes(term) ? b.getI64IntegerAttr(bits) : IntegerAttr());
+                        shape.meetsCodes(term) ? b.getI64IntegerAttr(bits) : IntegerAttr(),
+                        shape.cluster > 1 ? b.getUnitAttr() : UnitAttr());
     query.push_back(to);
   }
+  if (shape.cluster > 1)
+    GatherRowsOp::create(b, loc, query, item, firstRow, shape.group);
   bool sumsRows = llvm::any_of(termScales, hasZeros);
   if (!shape.stagesQuery() || (!shape.holdsQuery() && !sumsRows))
     return query; // the loop's first barrier comes before its first product

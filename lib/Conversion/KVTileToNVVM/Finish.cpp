@@ -61,7 +61,7 @@ private:
   // Blocks of a cluster: through shared memory, in the place of their first warps, or
   // of their ring.
   bool mayBeCluster() { return op.getCluster().has_value(); }
-  Value isCluster() { return k.compare(Predicate::sgt, k.clusterSize(), k.i32(1)); }
+  void waitForReaders();
   void emitMergedBlocks();
   void storeOfColumns();
   void storeShares();
@@ -262,7 +262,7 @@ void Finish::emitMergedWarps() {
                });
   };
   if (mayBeCluster())
-    k.guarded(isCluster(), [&] { emitMergedBlocks(); }, storeRows);
+    k.guarded(k.isCluster(), [&] { emitMergedBlocks(); }, storeRows);
   else
     storeRows();
   // The next item fills the ring again.
@@ -272,6 +272,13 @@ void Finish::emitMergedWarps() {
 //===----------------------------------------------------------------------===//
 // Blocks of a cluster
 //===----------------------------------------------------------------------===//
+
+/// Waits until no other block reads the query in this one's shared memory: see
+/// kvtile.gather_rows.
+void Finish::waitForReaders() {
+  if (mayBeCluster())
+    k.guarded(k.isCluster(), [&] { k.clusterWait(); });
+}
 
 void Finish::emitMergedBlocks() {
   // In the place of the first warp, which no other thread reads there.
@@ -379,7 +386,7 @@ void Finish::emitRegisters() {
     storeShares();
   };
   if (mayBeCluster())
-    k.guarded(isCluster(), storeBlocks, [&] { storeRegisters(); });
+    k.guarded(k.isCluster(), storeBlocks, [&] { storeRegisters(); });
   else
     storeRegisters();
   // The next item writes the slots of the query and of the exchange again.
@@ -421,6 +428,7 @@ void Finish::storeRegisters() {
 }
 
 void Finish::emit() {
+  waitForReaders();
   if (form == StreamForm::HeadsM || form == StreamForm::TokensM)
     emitMergedWarps();
   else

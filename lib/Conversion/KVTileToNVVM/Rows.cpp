@@ -9,6 +9,8 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
@@ -208,6 +210,28 @@ static void emitStoreForCodes(KernelBuilder &k, SlotType type, const SlotValues 
             k.at(emitChunkPointer(k, type, slot, row, k.add(block, i)), k.mul(t, 4)), 4);
 }
 
+/// Which rows of a query block each thread block of a cluster stages: of as many as a power
+/// of two, in turn.
+class RowShares {
+public:
+  RowShares(KernelBuilder &k, const WorkItemValues &item)
+      : k(k), firstRank(item.firstRank), own(k.sub(k.clusterRank(), item.firstRank)) {
+    Value zeros = LLVM::CountLeadingZerosOp::create(k.b, k.loc, k.i32Type(), item.numRanks,
+                                                    /*is_zero_poison=*/false);
+    mask = arith::ShRUIOp::create(k.b, k.loc, k.i32(std::numeric_limits<int32_t>::max()), zeros);
+  }
+  /// The rank, in the cluster, of the one that stages `row`.
+  Value rankOf(Value row) { return k.add(firstRank, shareOf(row)); }
+  Value isOwn(Value row) { return k.compare(Predicate::eq, shareOf(row), own); }
+  Value isOther(Value row) { return k.compare(Predicate::ne, shareOf(row), own); }
+
+private:
+  Value shareOf(Value row) { return arith::AndIOp::create(k.b, k.loc, row, mask); }
+
+  KernelBuilder &k;
+  Value firstRank, own, mask;
+};
+
 struct LowerStageRows final : Lowering<StageRowsOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(StageRowsOp op, Adaptor adaptor,
@@ -217,16 +241,24 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
     WorkItemValues item = unpackItem(adaptor.getItem());
     RowsValues source(adaptor.getSource());
     int64_t width = op.getSource().getType().getWidth(), chunks = slot.getChunks();
-    // A thread takes one chunk of columns at a time; what does not exist is zero.
+    std::optional<RowShares> shares;
+    if (op.getShared())
+      shares.emplace(k, item);
+    // A thread takes one chunk of columns at a time; what does not exist is zero, and what
+    // is not its own will be gathered.
     Type chunkType = VectorType::get(4, k.i32Type());
     auto stage = [&](Value index) {
       Value row = k.div(index, chunks), chunk = k.rem(index, chunks);
       QueryRow query = emitQueryRow(k, item, adaptor.getKvHead()[0],
                                     k.add(adaptor.getFirstRow()[0], row), op.getGroup());
       Value exists = query.exists;
+      auto mustBe = [&](Value condition) {
+        exists = arith::AndIOp::create(rewriter, op.getLoc(), exists, condition);
+      };
       if (width < slot.getColumns())
-        exists = arith::AndIOp::create(rewriter, op.getLoc(), exists,
-                                       k.compare(Predicate::slt, chunk, k.i32(width / 8)));
+        mustBe(k.compare(Predicate::slt, chunk, k.i32(width / 8)));
+      if (shares)
+        mustBe(shares->isOwn(row));
       auto loaded = scf::IfOp::create(rewriter, op.getLoc(), chunkType, exists, true);
       {
         OpBuilder::InsertionGuard guard(rewriter);
@@ -251,9 +283,41 @@ struct LowerStageRows final : Lowering<StageRowsOp> {
     return success();
   }
 };
+
+struct LowerGatherRows final : Lowering<GatherRowsOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(GatherRowsOp op, Adaptor adaptor,
+                                Rewriter &rewriter) const override {
+    KernelBuilder k(rewriter, op.getLoc());
+    WorkItemValues item = unpackItem(adaptor.getItem());
+    Value threads = k.i32(getThreads(op));
+    Value existing = k.sub(k.mul(item.queryCount, op.getGroup()), adaptor.getFirstRow()[0]);
+    auto gather = [&](SlotType type, const SlotValues &slot, RowShares &shares) {
+      Value end = k.mul(k.min(existing, k.i32(type.getRows())), type.getChunks());
+      k.forRange(k.threadId(), end, threads, [&](Value index) {
+        Value row = k.div(index, type.getChunks()), chunk = k.rem(index, type.getChunks());
+        Value at = emitChunkPointer(k, type, slot, row, chunk);
+        k.guarded(shares.isOther(row), [&] {
+          Value from = k.inCluster(at, shares.rankOf(row));
+          k.store(k.load(VectorType::get(4, k.i32Type()), from, 16), at, 16);
+        });
+      });
+    };
+    k.guarded(k.isCluster(), [&] {
+      k.clusterBarrier();
+      RowShares shares(k, item);
+      for (auto [slot, values] : llvm::zip(op.getSlots(), adaptor.getSlots()))
+        gather(cast<SlotType>(slot.getType()), SlotValues(k, values), shares);
+      // See kvtile.finish, which waits for the others to have come here.
+      k.clusterArrive();
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
 } // namespace
 
 void kvtile::populateRowPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<LowerWorkItem, LowerTileRange, LowerRowBlock, LowerRow, LowerPageRow, LowerHead,
-               LowerLoadRows, LowerStageRows>(converter, patterns.getContext());
+               LowerLoadRows, LowerStageRows, LowerGatherRows>(converter, patterns.getContext());
 }

@@ -200,8 +200,11 @@ Value KernelBuilder::clusterRank() {
   return NVVM::BlockInClusterIdYOp::create(b, loc, i32Type());
 }
 
-void KernelBuilder::clusterBarrier() {
+void KernelBuilder::clusterArrive() {
   NVVM::ClusterArriveOp::create(b, loc, /*aligned=*/b.getUnitAttr());
+}
+
+void KernelBuilder::clusterWait() {
   NVVM::ClusterWaitOp::create(b, loc, /*aligned=*/b.getUnitAttr());
 }
 

@@ -163,20 +163,23 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
   };
   llvm::stable_sort(candidates,
                     [&](const Candidate &a, const Candidate &b) { return key(a) < key(b); });
-  // Of those that the model cannot tell from the best, the one with the least to do, then
-  // with the smallest tiles.
-  if (problem.decodesCodes() && !candidates.empty()) {
-    double most = candidates.front().cost.seconds * kEqualTimes;
-    auto end = llvm::find_if(candidates, [&](const Candidate &c) {
-      return !c.cost.misfit.empty() || c.cost.seconds > most;
-    });
-    auto order = [](const Candidate &candidate) {
-      const GPUCost &cost = candidate.cost;
-      return std::make_tuple(cost.registers > kFewRegisters, cost.instructions, cost.shared);
-    };
-    std::stable_sort(candidates.begin(), end, [&](const Candidate &a, const Candidate &b) {
-      return order(a) < order(b);
-    });
-  }
+  if (problem.phase != Phase::Decode || candidates.empty())
+    return candidates;
+  // Of those that the model cannot tell from the best, the one that reads the cache the
+  // fewest times; over codes then the one with the least to do, with the smallest tiles.
+  double most = candidates.front().cost.seconds * kEqualTimes;
+  auto end = llvm::find_if(candidates, [&](const Candidate &c) {
+    return !c.cost.misfit.empty() || c.cost.seconds > most;
+  });
+  auto order = [&](const Candidate &candidate) {
+    const GPUCost &cost = candidate.cost;
+    int64_t readers = llvm::divideCeil(problem.group, candidate.stream.getRows());
+    bool hasCodes = problem.decodesCodes();
+    return std::make_tuple(readers, hasCodes && cost.registers > kFewRegisters,
+                           hasCodes ? cost.instructions : 0, hasCodes ? cost.shared : 0);
+  };
+  std::stable_sort(candidates.begin(), end, [&](const Candidate &a, const Candidate &b) {
+    return order(a) < order(b);
+  });
   return candidates;
 }

@@ -67,6 +67,14 @@ LogicalResult StageRowsOp::verify() {
                      element);
 }
 
+LogicalResult GatherRowsOp::verify() {
+  for (Type type : getSlots().getTypes())
+    if (auto slot = cast<SlotType>(type);
+        slot.holdsCodes() || slot.getLayout() == SlotLayout::Linear)
+      return emitOpError("expected slots of query rows (f16 or bf16), got ") << slot;
+  return success();
+}
+
 LogicalResult LoadTileOp::verify() {
   TileType tile = getTile().getType();
   SlotType slot = getSlot().getType();

@@ -189,15 +189,37 @@ def KVTile_StageRowsOp : KVTile_RowsAccess<"stage_rows", [MemoryEffects<[MemRead
 
     * 8 bits: place 8 i + 2 t + j holds column 4 t + 2 i + j (i, j < 2, t < 4);
     * 4 bits: place 8 i + 2 t + j holds column 8 t + i + 4 j (i, t < 4, j < 2).
+
+    `shared`: where the thread block is of a cluster, only its share of the rows, and
+    those that do not exist; kvtile.gather_rows has to follow.
   }];
   let arguments = !con(rowsArguments, (ins KVTile_SlotType:$slot,
       OptionalAttr<ConfinedAttr<I64Attr, [IntPowerOf2, IntMinValue<4>, IntMaxValue<8>]>>
-          :$for_codes));
+          :$for_codes,
+      UnitAttr:$shared));
   let assemblyFormat = [{
     $source `at` $item `,` $kv_head `,` $first_row `group` $group
-    (`for_codes` $for_codes^)? `to` $slot attr-dict
+    (`for_codes` $for_codes^)? (`shared` $shared^)? `to` $slot attr-dict
     `:` qualified(type($source)) `,` qualified(type($slot))
   }];
+}
+
+def KVTile_GatherRowsOp : KVTile_Op<"gather_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "query rows that other thread blocks of the cluster have staged";
+  let description = [{
+    Of a cluster along y, those thread blocks that hold items of one query block (the item
+    says which) have staged a share of its rows each, with kvtile.stage_rows `shared`;
+    reads those of the others, through distributed shared memory. All thread blocks of a
+    cluster that have not ended have to execute it, and then kvtile.finish with `cluster`,
+    which waits until no other one still reads. A barrier has to follow. Does nothing
+    where there is no cluster.
+  }];
+  let arguments = (ins Variadic<KVTile_SlotType>:$slots, KVTile_ItemType:$item,
+                       I32:$first_row, KVTile_Count:$group);
+  let assemblyFormat = [{
+    $slots `at` $item `,` $first_row `group` $group attr-dict `:` qualified(type($slots))
+  }];
+  let hasVerifier = 1;
 }
 
 def KVTile_LoadTileOp : KVTile_Op<"load_tile", [MemoryEffects<[MemRead]>]> {
@@ -556,7 +578,8 @@ def KVTile_FinishOp : KVTile_Op<"finish", [AttrSizedOperandSegments, AllTypesMat
     `cluster`: of a cluster with up to that many thread blocks along y, those that hold
     items of one query block (the item says which) merge their results first, through
     distributed shared memory, and each stores some of the rows. All thread blocks of a
-    cluster that have not ended have to execute it. Not with form `rows`.
+    cluster that have not ended have to execute it, and kvtile.gather_rows before. Not with
+    form `rows`.
   }];
   let arguments = (ins KVTile_TileType:$acc, KVTile_VecType:$max, KVTile_VecType:$sum,
                        KVTile_ItemType:$item, I32:$kv_head, I32:$first_row,
