@@ -128,6 +128,21 @@ def test_what_lies_in_one_cluster_needs_no_parts(attend, stream, tmp_path):
     assert rows <= stored(combine) < 2 * rows
 
 
+def test_the_query_is_read_once_a_cluster(attend, stream, tmp_path):
+    """Blocks take the rows that others have read from their shared memory."""
+    config = CONFIGS["latent"]
+    query = (512 + 64) * config.query_heads * 2
+    for clusters in (1, 2):
+        problem = Problem(config, [clusters * 8 * SPLIT], [1])
+        function = attend(config, TARGET, split=SPLIT)
+        out, launches = launches_of(function, problem, stream, tmp_path / f"{clusters}.jsonl")
+        check(problem, out)
+        attention = launches["attend_attention_decode"]
+        assert attention["grid"] == [1, 8 * clusters, 1]
+        loaded = 32 * attention["counters"]["global_loads"]["sectors"]
+        assert clusters * query <= loaded < (clusters + 1) * query
+
+
 def test_deterministic_attention_has_none(attend, stream, tmp_path):
     """Its bits do not depend on the sequences before, which would move it in its cluster."""
     config = gqa(8, 2, 64, dtype="bf16", page=16, lse=True, deterministic=True)

@@ -34,34 +34,32 @@
 
 namespace kvc {
 
-/// Memory form of a work item (C name: struct kvc_work_item).
-struct WorkItem {
-  int32_t sequence;
+/// Memory form of a work item: two vectors of 16 bytes, that each warp loads.
+struct alignas(16) WorkItem {
   int32_t queryBegin; ///< Row of its first query in token-indexed tensors.
-  int32_t queryCount; ///< 1 to the configured query tokens.
-  int32_t queryPos;   ///< Position of the first query in its sequence.
-  int32_t kvBegin;    ///< Keys to visit, narrowed to those that at least one of
-  int32_t kvEnd;      ///< its queries sees; kvBegin == kvEnd if there is none.
-  int32_t kvLen;      ///< Tokens of the sequence.
   int32_t part;       ///< Index of its partial result; -1: there is no other than that
                       ///< of its cluster, which writes the final result.
-  int32_t firstRank;  ///< Of its cluster, the thread blocks that hold items of the same
-  int32_t numRanks;   ///< query block; 0 and 1 without clusters.
+  int32_t queryPos;   ///< Position of the first query in its sequence.
+  int16_t queryCount; ///< 1 to the configured query tokens.
+  int8_t firstRank;   ///< Of its cluster, the thread blocks that hold items of the same
+  int8_t numRanks;    ///< query block; 0 and 1 without clusters.
   int64_t firstPage;  ///< Index into page_ids of the sequence's first page.
+  int32_t kvBegin;    ///< Keys to visit, narrowed to those that at least one of
+  int32_t kvEnd;      ///< its queries sees; both 0 if there is none.
 };
-static_assert(sizeof(WorkItem) == 48, "kernels know its layout");
+static_assert(sizeof(WorkItem) == 32, "kernels know its layout");
 
 /// Memory form of a merge entry: a query block with two parts or more. Blocks
 /// with one item, also those that see no key, are not listed: their item
 /// writes the final rows.
-struct MergeEntry {
+struct alignas(16) MergeEntry {
   int32_t queryBegin;
-  int32_t queryCount;
   int32_t firstPart; ///< Its parts are firstPart .. firstPart + partCount - 1,
   int32_t partCount; ///< in the order of their keys.
-  int32_t firstRank; ///< In its cluster, of the thread block of the first one.
+  int16_t queryCount;
+  int16_t firstRank; ///< In its cluster, of the thread block of the first one.
 };
-static_assert(sizeof(MergeEntry) == 20, "kernels know its layout");
+static_assert(sizeof(MergeEntry) == 16, "kernels know its layout");
 
 /// What building the list counts.
 struct WorkCounts {
@@ -93,8 +91,8 @@ struct WorkListArgs {
   mlir::Value kvLens;     ///< const int32_t[numSequences]
   mlir::Value pageStart;  ///< const int32_t[numSequences + 1], or null
   mlir::Value pageStride; ///< i64: row i of a padded table is at i * pageStride
-  mlir::Value items;      ///< WorkItem[], aligned to 8 bytes
-  mlir::Value merges;     ///< MergeEntry[], aligned to 4 bytes
+  mlir::Value items;      ///< WorkItem[]
+  mlir::Value merges;     ///< MergeEntry[]
   mlir::Value counts;     ///< WorkCounts
   mlir::Value cluster;    ///< i32: thread blocks of a cluster; null: 1
 };
@@ -120,8 +118,8 @@ WorkListBounds emitWorkListBounds(mlir::OpBuilder &b, mlir::Location loc,
 
 /// The fields of an item as values: i32, and firstPage i64.
 struct WorkItemValues {
-  mlir::Value sequence, queryBegin, queryCount, queryPos, kvBegin, kvEnd, kvLen, part,
-      firstRank, numRanks, firstPage;
+  mlir::Value queryBegin, queryCount, queryPos, kvBegin, kvEnd, part, firstRank, numRanks,
+      firstPage;
 };
 
 /// Emits loads of the fields of item `index` (i32 or i64).

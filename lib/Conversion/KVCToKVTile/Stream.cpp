@@ -186,8 +186,7 @@ void StreamSkeleton::emitLookup(Region &region, Value item) {
         CopyPlan::get(shape.stream.getKeys(), rowLanes, shape.threads, pageSize);
     ids.push_back(LookupOp::create(b, loc, PageIdsType::get(b.getContext(), plan.pageIds),
                                    arguments.get(KernelValue::PageIds), item, index,
-                                   shape.stream.getKeys(), pageSize, rowLanes,
-                                   /*may_be_empty=*/false));
+                                   shape.stream.getKeys(), pageSize, rowLanes));
   }
   YieldOp::create(b, loc, ids);
 }
@@ -466,12 +465,10 @@ void StreamSkeleton::emitItem(Value index) {
   build(stream.getProduce(), produced, [&] { emitProduce(stream.getProduce(), item); });
   build(stream.getConsume(), consumed, [&] { emitConsume(stream.getConsume(), item, query); });
 
-  // Loaded again rather than kept in registers over the loop.
-  Value again = loadItem(index);
   int64_t interleave = shape.interleave();
   FinishOp::create(
       b, loc, emitScaledSums(stream.getResults()), stream.getResult(1), stream.getResult(2),
-      again, kvHead, firstRow, arguments.tensor(op.getOutput()),
+      item, kvHead, firstRow, arguments.tensor(op.getOutput()),
       op.getLse() ? arguments.tensor(op.getLse()) : Value(),
       op.getSinks() ? arguments.tensor(op.getSinks()) : Value(),
       arguments.get(KernelValue::PartsOutput), arguments.get(KernelValue::PartsStats),

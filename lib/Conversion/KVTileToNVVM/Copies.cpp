@@ -75,14 +75,11 @@ struct LowerLookup final : Lowering<LookupOp> {
         return loadEach();
       return loadAtOnce();
     };
-    if (!op.getMayBeEmpty()) {
-      rewriter.replaceOpWithMultiple(op, {loadIds()});
-      return success();
-    }
-    // An item without keys owns no page.
+    // Past the last key, which an item without keys has at 0, there may be no page.
     SmallVector<Type> types(plan.pageIds, k.i32Type());
-    Value isOwner = k.compare(Predicate::slt, item.kvBegin, item.kvEnd);
-    auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, isOwner, true);
+    Value exists =
+        k.compare(Predicate::slt, k.mul(adaptor.getTile()[0], keys), item.kvEnd);
+    auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, exists, true);
     {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(branch.thenBlock());

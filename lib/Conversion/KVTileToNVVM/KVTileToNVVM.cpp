@@ -54,7 +54,7 @@ static void addTypeConversions(TypeConverter &converter, MLIRContext *context) {
     return repeat(i32, type.getCount(), types);
   });
   converter.addConversion([=](ItemType, SmallVectorImpl<Type> &types) {
-    types.append(10, i32);
+    types.append(8, i32);
     types.push_back(i64);
     return success();
   });

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace kvc::kvtile {
 
 WorkItemValues unpackItem(ValueRange v) {
-  return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]};
+  return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]};
 }
 
 QueryRow emitQueryRow(KernelBuilder &k, const WorkItemValues &item, Value kvHead, Value row,

@@ -7,8 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
 #include <limits>
 
 using namespace mlir;
@@ -21,25 +19,11 @@ namespace {
 struct LowerWorkItem final : Lowering<WorkItemOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(WorkItemOp op, Adaptor adaptor, Rewriter &rewriter) const override {
-    // Three vectors: the list is aligned to 16 bytes, and so is each item.
-    static_assert(sizeof(WorkItem) == 48 && offsetof(WorkItem, numRanks) == 36 &&
-                      offsetof(WorkItem, firstPage) == 40,
-                  "ten numbers, then a wide one");
-    KernelBuilder k(rewriter, op.getLoc());
-    Value base = k.element(adaptor.getItems()[0], adaptor.getIndex()[0], sizeof(WorkItem));
-    auto load = [&](Type type, int64_t bytes) { return k.load(type, k.at(base, bytes), 16); };
-    SmallVector<Value> fields;
-    for (int64_t bytes : {0, 16}) {
-      Value numbers = load(VectorType::get(4, k.i32Type()), bytes);
-      for (int64_t i = 0; i < 4; ++i)
-        fields.push_back(vector::ExtractOp::create(rewriter, op.getLoc(), numbers, i));
-    }
-    Value last = load(VectorType::get(2, k.i64Type()), 32);
-    Value ranks = vector::ExtractOp::create(rewriter, op.getLoc(), last, 0);
-    fields.push_back(arith::TruncIOp::create(rewriter, op.getLoc(), k.i32Type(), ranks));
-    Value high = arith::ShRUIOp::create(rewriter, op.getLoc(), ranks, k.i64(32));
-    fields.push_back(arith::TruncIOp::create(rewriter, op.getLoc(), k.i32Type(), high));
-    fields.push_back(vector::ExtractOp::create(rewriter, op.getLoc(), last, 1));
+    WorkItemValues item = emitLoadWorkItem(rewriter, op.getLoc(), adaptor.getItems()[0],
+                                           adaptor.getIndex()[0]);
+    SmallVector<Value> fields = {item.queryBegin, item.queryCount, item.queryPos,
+                                 item.kvBegin,    item.kvEnd,      item.part,
+                                 item.firstRank,  item.numRanks,   item.firstPage};
     rewriter.replaceOpWithMultiple(op, {fields});
     return success();
   }

@@ -30,6 +30,25 @@ Value ListBuilder::at(Value base, Value index, int64_t stride, int64_t bytes) {
                              ArrayRef<LLVM::GEPArg>{offset});
 }
 
+SmallVector<Value> ListBuilder::loadVector(Value base, Value index, int64_t stride,
+                                           int64_t bytes, Type element) {
+  int64_t count = 128 / element.getIntOrFloatBitWidth();
+  Value vector = LLVM::LoadOp::create(b, loc, VectorType::get(count, element),
+                                      at(base, index, stride, bytes), /*alignment=*/16);
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(LLVM::ExtractElementOp::create(b, loc, vector, i32(i)));
+  return numbers;
+}
+
+Value ListBuilder::bits(Value number, int64_t first, int64_t count) {
+  if (first > 0)
+    number = arith::ShRUIOp::create(b, loc, number, i32(first));
+  if (first + count < 32)
+    number = arith::AndIOp::create(b, loc, number, i32((int64_t(1) << count) - 1));
+  return number;
+}
+
 //===----------------------------------------------------------------------===//
 // Query blocks
 //===----------------------------------------------------------------------===//
@@ -73,7 +92,6 @@ ValueRange ListEmitter::emitQueryBlocks(Value sequence, ValueRange inits, BlockF
   b.setInsertionPointToStart(loop.getBody());
   Value first = mul(loop.getInductionVar(), queryTokens);
   QueryBlock block;
-  block.sequence = sequence;
   block.queryBegin = add(queryBegin, first);
   block.queryCount = min(queryTokens, sub(queryLen, first));
   block.queryPos = add(sub(kvLen, queryLen), first);
@@ -117,17 +135,15 @@ void ListEmitter::emitStoreItem(Value index, const QueryBlock &block, Value kvBe
   auto storeField = [&](Value value, size_t bytes) {
     store(value, args.items, index, sizeof(WorkItem), bytes);
   };
-  storeField(block.sequence, offsetof(WorkItem, sequence));
   storeField(block.queryBegin, offsetof(WorkItem, queryBegin));
-  storeField(block.queryCount, offsetof(WorkItem, queryCount));
+  storeField(part, offsetof(WorkItem, part));
   storeField(block.queryPos, offsetof(WorkItem, queryPos));
+  storeField(truncate(block.queryCount, 16), offsetof(WorkItem, queryCount));
+  storeField(truncate(firstRank, 8), offsetof(WorkItem, firstRank));
+  storeField(truncate(numRanks, 8), offsetof(WorkItem, numRanks));
+  storeField(block.firstPage, offsetof(WorkItem, firstPage));
   storeField(kvBegin, offsetof(WorkItem, kvBegin));
   storeField(kvEnd, offsetof(WorkItem, kvEnd));
-  storeField(block.kvLen, offsetof(WorkItem, kvLen));
-  storeField(part, offsetof(WorkItem, part));
-  storeField(firstRank, offsetof(WorkItem, firstRank));
-  storeField(numRanks, offsetof(WorkItem, numRanks));
-  storeField(block.firstPage, offsetof(WorkItem, firstPage));
 }
 
 /// Stores the one item of a block.
@@ -144,12 +160,12 @@ void ListEmitter::emitStoreParts(const QueryBlock &block, const Chunks &chunks,
   auto storeMerge = [&](Value value, size_t bytes) {
     store(value, args.merges, merges, sizeof(MergeEntry), bytes);
   };
+  Value firstRank = rankOf(items), end = add(items, count), size = cluster();
   storeMerge(block.queryBegin, offsetof(MergeEntry, queryBegin));
-  storeMerge(block.queryCount, offsetof(MergeEntry, queryCount));
   storeMerge(parts, offsetof(MergeEntry, firstPart));
   storeMerge(count, offsetof(MergeEntry, partCount));
-  Value firstRank = rankOf(items), end = add(items, count), size = cluster();
-  storeMerge(firstRank, offsetof(MergeEntry, firstRank));
+  storeMerge(truncate(block.queryCount, 16), offsetof(MergeEntry, queryCount));
+  storeMerge(truncate(firstRank, 16), offsetof(MergeEntry, firstRank));
   Value isOneCluster = compare(Predicate::sle, add(firstRank, count), size);
   auto loop = scf::ForOp::create(b, loc, i32(0), count, i32(1));
   OpBuilder::InsertionGuard guard(b);

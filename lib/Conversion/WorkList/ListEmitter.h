@@ -39,8 +39,9 @@ public:
     return mlir::arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
   }
   Value toI64(Value value);
-  Value toI32(Value value) {
-    return mlir::arith::TruncIOp::create(b, loc, b.getI32Type(), value);
+  Value toI32(Value value) { return truncate(value, 32); }
+  Value truncate(Value value, unsigned width) {
+    return mlir::arith::TruncIOp::create(b, loc, b.getIntegerType(width), value);
   }
 
   /// Address `bytes` + `index` * `stride` after `base`, in 64 bits.
@@ -52,6 +53,11 @@ public:
     mlir::LLVM::StoreOp::create(b, loc, value, at(base, index, stride, bytes));
   }
   Value loadI32(Value base, Value index) { return load(base, index, 4, 0, b.getI32Type()); }
+  /// 16 bytes at once, as numbers of type `element`; the address is a multiple of 16.
+  llvm::SmallVector<Value> loadVector(Value base, Value index, int64_t stride, int64_t bytes,
+                                      mlir::Type element);
+  /// Bits `first` .. `first` + `count` - 1 of an i32, as a number that is not negative.
+  Value bits(Value number, int64_t first, int64_t count);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -59,7 +65,7 @@ public:
 
 /// A query block and the keys that it sees.
 struct QueryBlock {
-  mlir::Value sequence, queryBegin, queryCount, queryPos, kvBegin, kvEnd, kvLen, firstPage;
+  mlir::Value queryBegin, queryCount, queryPos, kvBegin, kvEnd, kvLen, firstPage;
 };
 
 /// How keys are cut into items.

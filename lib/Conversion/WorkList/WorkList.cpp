@@ -26,33 +26,43 @@ void kvc::emitBuildWorkList(OpBuilder &b, Location loc, const WorkListArgs &args
 }
 
 WorkItemValues kvc::emitLoadWorkItem(OpBuilder &b, Location loc, Value items, Value index) {
+  static_assert(offsetof(WorkItem, queryBegin) == 0 && offsetof(WorkItem, part) == 4 &&
+                    offsetof(WorkItem, queryPos) == 8 && offsetof(WorkItem, queryCount) == 12 &&
+                    offsetof(WorkItem, firstRank) == 14 && offsetof(WorkItem, numRanks) == 15 &&
+                    offsetof(WorkItem, firstPage) == 16 && offsetof(WorkItem, kvBegin) == 24 &&
+                    offsetof(WorkItem, kvEnd) == 28,
+                "two vectors");
   ListBuilder l(b, loc);
-  auto load = [&](size_t bytes) {
-    return l.load(items, index, sizeof(WorkItem), bytes, b.getI32Type());
-  };
+  SmallVector<Value> numbers = l.loadVector(items, index, sizeof(WorkItem), 0, b.getI32Type());
+  SmallVector<Value> wide = l.loadVector(items, index, sizeof(WorkItem), 16, b.getI64Type());
   WorkItemValues item;
-  item.sequence = load(offsetof(WorkItem, sequence));
-  item.queryBegin = load(offsetof(WorkItem, queryBegin));
-  item.queryCount = load(offsetof(WorkItem, queryCount));
-  item.queryPos = load(offsetof(WorkItem, queryPos));
-  item.kvBegin = load(offsetof(WorkItem, kvBegin));
-  item.kvEnd = load(offsetof(WorkItem, kvEnd));
-  item.kvLen = load(offsetof(WorkItem, kvLen));
-  item.part = load(offsetof(WorkItem, part));
-  item.firstRank = load(offsetof(WorkItem, firstRank));
-  item.numRanks = load(offsetof(WorkItem, numRanks));
-  item.firstPage =
-      l.load(items, index, sizeof(WorkItem), offsetof(WorkItem, firstPage), b.getI64Type());
+  item.queryBegin = numbers[0];
+  item.part = numbers[1];
+  item.queryPos = numbers[2];
+  item.queryCount = l.bits(numbers[3], 0, 16);
+  item.firstRank = l.bits(numbers[3], 16, 8);
+  item.numRanks = l.bits(numbers[3], 24, 8);
+  item.firstPage = wide[0];
+  item.kvBegin = l.toI32(wide[1]);
+  item.kvEnd = l.toI32(arith::ShRUIOp::create(b, loc, wide[1], l.i64(32)));
   return item;
 }
 
 MergeEntryValues kvc::emitLoadMergeEntry(OpBuilder &b, Location loc, Value merges,
                                          Value index) {
+  static_assert(offsetof(MergeEntry, queryBegin) == 0 && offsetof(MergeEntry, firstPart) == 4 &&
+                    offsetof(MergeEntry, partCount) == 8 &&
+                    offsetof(MergeEntry, queryCount) == 12 &&
+                    offsetof(MergeEntry, firstRank) == 14,
+                "one vector");
   ListBuilder l(b, loc);
-  auto load = [&](size_t bytes) {
-    return l.load(merges, index, sizeof(MergeEntry), bytes, b.getI32Type());
-  };
-  return {load(offsetof(MergeEntry, queryBegin)), load(offsetof(MergeEntry, queryCount)),
-          load(offsetof(MergeEntry, firstPart)), load(offsetof(MergeEntry, partCount)),
-          load(offsetof(MergeEntry, firstRank))};
+  SmallVector<Value> numbers =
+      l.loadVector(merges, index, sizeof(MergeEntry), 0, b.getI32Type());
+  MergeEntryValues entry;
+  entry.queryBegin = numbers[0];
+  entry.firstPart = numbers[1];
+  entry.partCount = numbers[2];
+  entry.queryCount = l.bits(numbers[3], 0, 16);
+  entry.firstRank = l.bits(numbers[3], 16, 16);
+  return entry;
 }

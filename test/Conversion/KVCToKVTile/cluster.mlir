@@ -19,6 +19,8 @@
 // CHECK-SAME:    "list target", "list cluster"]
 // CHECK-LABEL: kvtile.kernel @llama_attention_decode(
 // CHECK-SAME:    kvc.cluster = 8 : i32
+// CHECK:         kvtile.stage_rows {{.*}} shared to %[[QUERY:.*]] :
+// CHECK-NEXT:    kvtile.gather_rows %[[QUERY]] at
 // CHECK:         kvtile.finish {{.*}} cluster 8
 // CHECK-LABEL: kvtile.kernel @llama_attention_decode_combine(
 // CHECK:         arith.divui
@@ -26,9 +28,19 @@
 // CHECK-NOT:     cluster
 // CHECK:       kvtile.kernel @llama_attention_prefill_combine(
 
-// Between the barriers of the cluster, and only there, a block reads what others have.
+// Between barriers of the cluster, and only there, a block reads what others have: their
+// rows of the query, while the first copies are under way, and their results. That no
+// other one reads the query any more is waited for when its place is needed.
 // NVVM-LABEL: @llama_attention_decode(
+// NVVM:         nvvm.cp.async.shared.global
+// NVVM:         nvvm.cluster.arrive {aligned}
+// NVVM-NEXT:    nvvm.cluster.wait {aligned}
+// NVVM:         llvm.load {{.*}} : !llvm.ptr<7> -> vector<4xi32>
+// NVVM-NOT:     llvm.load {{.*}} : !llvm.ptr<7>
+// NVVM:         nvvm.cluster.arrive {aligned}
+// NVVM-NOT:     nvvm.cluster
 // NVVM:         nvvm.mma.sync
+// NVVM:         nvvm.cluster.wait {aligned}
 // NVVM:         nvvm.cluster.arrive {aligned}
 // NVVM-NEXT:    nvvm.cluster.wait {aligned}
 // NVVM-NOT:     nvvm.cluster

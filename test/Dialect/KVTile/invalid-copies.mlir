@@ -65,6 +65,22 @@ func.func @stage_heads(%rows: !kvtile.rows<8xbf16>, %item: !kvtile.item, %n: i32
 
 // -----
 
+func.func @gather_scales(%slot: !kvtile.slot<64x1xf32, linear>, %item: !kvtile.item, %n: i32) {
+  // expected-error@below {{'kvtile.gather_rows' op expected slots of query rows (f16 or bf16), got '!kvtile.slot<64x1xf32, linear>'}}
+  kvtile.gather_rows %slot at %item, %n group 4 : !kvtile.slot<64x1xf32, linear>
+  return
+}
+
+// -----
+
+func.func @gather_codes(%slot: !kvtile.slot<16x64xi8>, %item: !kvtile.item, %n: i32) {
+  // expected-error@below {{'kvtile.gather_rows' op expected slots of query rows (f16 or bf16), got '!kvtile.slot<16x64xi8>'}}
+  kvtile.gather_rows %slot at %item, %n group 4 : !kvtile.slot<16x64xi8>
+  return
+}
+
+// -----
+
 func.func @load_tile(%slot: !kvtile.slot<16x64xbf16, swizzled>) {
   // expected-error@below {{'kvtile.load_tile' op expected at most the 16x64 elements of the slot, got 32x64}}
   %tile = kvtile.load_tile %slot : !kvtile.slot<16x64xbf16, swizzled>

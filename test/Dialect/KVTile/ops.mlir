@@ -30,3 +30,15 @@ func.func @finish(%acc: !kvtile.tile<16x64xf32>, %max: !kvtile.vec<16, 0>, %item
       : !kvtile.tile<16x64xf32>, <16, 0>, !rows, !llvm.ptr<1>, !llvm.ptr<1>
   return
 }
+
+!slot = !kvtile.slot<16x64xbf16>
+!codes = !kvtile.slot<16x32xf16>
+
+// CHECK-LABEL: func.func @gather(
+func.func @gather(%rows: !rows, %item: !kvtile.item, %n: i32, %a: !slot, %b: !codes) {
+  // CHECK: kvtile.stage_rows {{.*}} group 4 shared to %[[A:.*]] :
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %a : !rows, !slot
+  // CHECK: kvtile.gather_rows %[[A]], %[[B:.*]] at %{{.*}}, %{{.*}} group 4 : !kvtile.slot<16x64xbf16>, !kvtile.slot<16x32xf16>
+  kvtile.gather_rows %a, %b at %item, %n group 4 : !slot, !codes
+  return
+}

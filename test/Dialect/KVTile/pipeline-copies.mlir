@@ -8,7 +8,7 @@ gpu.module @kernels {
 // CHECK-LABEL: kvtile.kernel @stream(
 // CHECK-SAME:    %[[PAGES:.*]]: !kvtile.pages<16, 8x64xbf16>, %[[TABLE:.*]]: !llvm.ptr<1>, %[[ITEMS:.*]]: !llvm.ptr<1>
 // CHECK:         %[[BEGIN:.*]], %[[END:.*]] = kvtile.tile_range
-// CHECK-COUNT-3: kvtile.lookup {{.*}} may_be_empty
+// CHECK-COUNT-3: kvtile.lookup
 // CHECK-COUNT-2: kvtile.commit
 // CHECK:         scf.for %[[TILE:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK-NEXT:      kvtile.wait 1
@@ -16,7 +16,6 @@ gpu.module @kernels {
 // CHECK:           kvtile.fetch
 // CHECK:           kvtile.commit
 // CHECK:           kvtile.lookup
-// CHECK-NOT:       may_be_empty
 // CHECK:           kvtile.barrier
 // CHECK:           scf.yield
 // CHECK-NOT:     kvtile.stream

@@ -109,7 +109,7 @@ TEST_F(GPUProgramTest, DescribesKernelsAndFunctions) {
 TEST_F(GPUProgramTest, LaunchesDecode) {
   compile(kDecode);
   // Counts, 9 items, 3 merges, and 9 parts: each begins at a multiple of 64.
-  constexpr uint64_t items = 64, merges = 64 + 448, outputs = merges + 64;
+  constexpr uint64_t items = 64, merges = 64 + 320, outputs = merges + 64;
   constexpr uint64_t stats = outputs + 9 * 32 * 128 * 4, end = stats + 9 * 32 * 2 * 4;
   EXPECT_EQ(getNeeds(3, 3, 2500), end);
   EXPECT_EQ(runDecode(3, 2500, end), KVC_STATUS_OK) << testing::PrintToString(messages);
@@ -157,7 +157,7 @@ TEST_F(GPUProgramTest, LaunchesDecode) {
 TEST_F(GPUProgramTest, LaunchesNoCombineWithoutSplits) {
   compile(kDecode);
   uint64_t end = getNeeds(5, 5, 1024);
-  EXPECT_EQ(end, 64u + 256u); // 5 items of 48 bytes
+  EXPECT_EQ(end, 64u + 192u); // 5 items of 32 bytes
   EXPECT_EQ(runDecode(5, 1024, end), KVC_STATUS_OK);
   ASSERT_EQ(launches.size(), 3u);
   EXPECT_EQ(launches[2].kernel, "decode_attention_decode");
@@ -168,7 +168,7 @@ TEST_F(GPUProgramTest, LaunchesNoCombineWithoutSplits) {
 TEST_F(GPUProgramTest, BoundsTheWorkspaceByTheTarget) {
   compile(kDecode);
   constexpr uint64_t target = 33, sequences = 100, items = sequences + 2 * target;
-  constexpr uint64_t lists = 64 + (items * 48 + 63) / 64 * 64 + (target * 20 + 63) / 64 * 64;
+  constexpr uint64_t lists = 64 + (items * 32 + 63) / 64 * 64 + (target * 16 + 63) / 64 * 64;
   constexpr uint64_t end = lists + 3 * target * (32 * 128 * 4 + 32 * 2 * 4);
   EXPECT_EQ(getNeeds(sequences, sequences, 1 << 20), end);
   EXPECT_EQ(getNeeds(sequences, sequences, INT32_MAX), end);
@@ -285,8 +285,8 @@ func.func @f(%q: tensor<?x8x64xf16>, %sinks: tensor<8xf32>, %cache: !cache, %bat
   kvc_cache_view_t cache = makeCache();
   kvc_batch_t batch = makeBatch(3, 100);
   constexpr uint64_t output = 3 * 8 * 64 * 2;
-  EXPECT_EQ(getNeeds(3, 3, 100), output + 64 + 192);
-  EXPECT_EQ(run({&q, &sinks, &cache, &batch, &lse}, output + 64 + 192), KVC_STATUS_OK);
+  EXPECT_EQ(getNeeds(3, 3, 100), output + 64 + 128);
+  EXPECT_EQ(run({&q, &sinks, &cache, &batch, &lse}, output + 64 + 128), KVC_STATUS_OK);
   ASSERT_EQ(launches.size(), 2u);
   const std::vector<uint64_t> &params = launches[1].params;
   EXPECT_THAT(params,

@@ -213,7 +213,7 @@ TEST_F(LaunchesTest, PassesWhatKernelsName) {
   EXPECT_THAT(launches[1].params, ElementsAre(device(1), 8 * 64 + 64, 64, base, 8 * 64, 64));
 
   // Nine items, three merges, nine parts, where the other attention has them too.
-  constexpr uint64_t items = begin + 64, merges = items + 448, parts = merges + 64;
+  constexpr uint64_t items = begin + 64, merges = items + 320, parts = merges + 64;
   constexpr uint64_t stats = parts + 9 * 8 * 64 * 4, end = stats + 9 * 8 * 2 * 4;
   // 16 blocks at once on each of 132 multiprocessors, over two heads.
   constexpr uint64_t target = 132 * 16 / 2;
@@ -243,7 +243,7 @@ TEST_F(LaunchesTest, ChoosesThePhase) {
   compile(makeKernels(/*hasPrefill=*/true));
   // Five tokens: rows as above, then a list and parts of four query tokens each.
   constexpr uint64_t begin = 3 * 5 * 1024 + 3 * 192;
-  constexpr uint64_t parts = begin + 64 + 448 + 64, stats = parts + 9 * 4 * 8 * 64 * 4;
+  constexpr uint64_t parts = begin + 64 + 320 + 64, stats = parts + 9 * 4 * 8 * 64 * 4;
   constexpr uint64_t end = stats + 9 * 4 * 8 * 2 * 4;
   EXPECT_EQ(getNeeds(3, 5, 2500), end);
   EXPECT_EQ(runModel(5, 2, end), KVC_STATUS_OK) << testing::PrintToString(messages);

@@ -16,16 +16,17 @@ namespace {
 /// A block of query tokens, and keys that it sees, as numbers of splits.
 struct ModelBlock {
   WorkItem item;
+  int32_t kvLen;
   std::vector<int64_t> splits;
 };
 } // namespace
 
 /// The keys from the first to the last that one of the queries sees.
-static void setKeys(const ListSetup &setup, WorkItem &item) {
+static void setKeys(const ListSetup &setup, int32_t kvLen, WorkItem &item) {
   bool any = false;
   for (int32_t i = 0; i < item.queryCount; ++i) {
     int64_t position = int64_t(item.queryPos) + i;
-    int64_t begin = 0, end = item.kvLen;
+    int64_t begin = 0, end = kvLen;
     if (setup.causal)
       end = std::min(end, position + 1);
     if (setup.window)
@@ -45,19 +46,18 @@ static std::vector<ModelBlock> getBlocks(const ListSetup &setup, const ListBatch
     for (int32_t first = begin; first < end; first += setup.queryTokens) {
       ModelBlock block = {};
       WorkItem &item = block.item;
-      item.sequence = sequence;
       item.queryBegin = first;
       item.queryCount = std::min(setup.queryTokens, end - first);
-      item.kvLen = batch.kvLens[sequence];
-      item.queryPos = item.kvLen - (end - first);
+      block.kvLen = batch.kvLens[sequence];
+      item.queryPos = block.kvLen - (end - first);
       item.numRanks = 1;
       item.firstPage = batch.pageStart.empty() ? batch.pageStride * sequence
                                                : batch.pageStart[sequence];
-      setKeys(setup, item);
+      setKeys(setup, block.kvLen, item);
       for (int64_t split = item.kvBegin / setup.split; split * setup.split < item.kvEnd; ++split)
         block.splits.push_back(split);
       // Without keys, or with more than there may be, it is one item.
-      if (block.splits.empty() || item.kvLen > batch.maxKvLen)
+      if (block.splits.empty() || block.kvLen > batch.maxKvLen)
         block.splits = {0};
       blocks.push_back(block);
     }
@@ -89,8 +89,8 @@ ModelList kvc::buildModelList(const ListSetup &setup, const ListBatch &batch) {
       list.items.push_back(whole);
       continue;
     }
-    list.merges.push_back({whole.queryBegin, whole.queryCount, list.parts,
-                           static_cast<int32_t>(chunks.size()), 0});
+    list.merges.push_back({whole.queryBegin, list.parts, static_cast<int32_t>(chunks.size()),
+                           whole.queryCount, 0});
     for (int64_t index : chunks) {
       WorkItem item = whole;
       item.kvBegin = std::max<int64_t>(whole.kvBegin, index * chunk * setup.split);

@@ -145,11 +145,12 @@ static void expectList(const ModelList &model, const WorkItem *items, const Merg
   for (size_t i = 0; i < model.items.size(); ++i) {
     const WorkItem &want = model.items[i], &got = items[i];
     ASSERT_EQ(std::memcmp(&want, &got, sizeof(WorkItem)), 0)
-        << "item " << i << ": expected sequence " << want.sequence << ", keys " << want.kvBegin
-        << " to " << want.kvEnd << ", part " << want.part << ", ranks from " << want.firstRank
-        << ", " << want.numRanks << " of them, got sequence " << got.sequence << ", keys "
-        << got.kvBegin << " to " << got.kvEnd << ", part " << got.part << ", ranks from "
-        << got.firstRank << ", " << got.numRanks << " of them";
+        << "item " << i << ": expected queries from " << want.queryBegin << ", keys "
+        << want.kvBegin << " to " << want.kvEnd << ", part " << want.part << ", ranks from "
+        << int(want.firstRank) << ", " << int(want.numRanks) << " of them, got queries from "
+        << got.queryBegin << ", keys " << got.kvBegin << " to " << got.kvEnd << ", part "
+        << got.part << ", ranks from " << int(got.firstRank) << ", " << int(got.numRanks)
+        << " of them";
   }
   if (!model.merges.empty()) {
     ASSERT_EQ(std::memcmp(model.merges.data(), merges,

@@ -122,14 +122,9 @@ void Pipeliner::startEarly() {
 void Pipeliner::run() {
   Value begin = op.getBegin(), end = op.getEnd();
   startEarly();
-  // Before the loop, there may be no tile at all.
   SmallVector<SmallVector<Value>> ids;
-  for (int64_t stage = 0; stage <= ahead; ++stage) {
+  for (int64_t stage = 0; stage <= ahead; ++stage)
     ids.push_back(emitLookup(add(begin, stage)));
-    for (Value value : ids.back())
-      if (auto lookup = value.getDefiningOp<LookupOp>())
-        lookup.setMayBeEmpty(true);
-  }
   for (int64_t stage = 0; stage < ahead; ++stage)
     emitProduce(add(begin, stage), emitSlots(Value(), stage), ids[stage]);
 

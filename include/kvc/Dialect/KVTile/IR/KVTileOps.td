@@ -293,16 +293,15 @@ def KVTile_LookupOp : KVTile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Loads the ids that this thread needs to copy tile `tile` of `keys` keys with
     `lanes` threads a row from pages of `page_size` tokens; ids of pages that the
-    item does not own are never read. `may_be_empty`: the item may have no keys; without
-    it, an item has some.
+    item does not own are never read. Reads nothing, and yields zeros, for tiles past
+    the item's last key.
   }];
   let arguments = (ins KVTile_Pointer:$page_ids, KVTile_ItemType:$item, I32:$tile,
-                       KVTile_Keys:$keys, KVTile_Count:$page_size, KVTile_Lanes:$lanes,
-                       UnitAttr:$may_be_empty);
+                       KVTile_Keys:$keys, KVTile_Count:$page_size, KVTile_Lanes:$lanes);
   let results = (outs KVTile_PageIdsType:$ids);
   let assemblyFormat = [{
     $page_ids `[` $item `,` $tile `]` `keys` $keys `page` $page_size `lanes` $lanes
-    (`may_be_empty` $may_be_empty^)? attr-dict `:` type($page_ids) `->` qualified(type($ids))
+    attr-dict `:` type($page_ids) `->` qualified(type($ids))
   }];
   let hasVerifier = 1;
 }
