@@ -465,10 +465,12 @@ void StreamSkeleton::emitItem(Value index) {
   build(stream.getProduce(), produced, [&] { emitProduce(stream.getProduce(), item); });
   build(stream.getConsume(), consumed, [&] { emitConsume(stream.getConsume(), item, query); });
 
+  // Where warps hold whole rows or columns, registers are too few to keep it over the loop.
+  Value again = shape.mergesWarps() ? item : loadItem(index);
   int64_t interleave = shape.interleave();
   FinishOp::create(
       b, loc, emitScaledSums(stream.getResults()), stream.getResult(1), stream.getResult(2),
-      item, kvHead, firstRow, arguments.tensor(op.getOutput()),
+      again, kvHead, firstRow, arguments.tensor(op.getOutput()),
       op.getLse() ? arguments.tensor(op.getLse()) : Value(),
       op.getSinks() ? arguments.tensor(op.getSinks()) : Value(),
       arguments.get(KernelValue::PartsOutput), arguments.get(KernelValue::PartsStats),

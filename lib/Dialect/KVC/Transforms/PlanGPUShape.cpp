@@ -42,8 +42,10 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
       codes += scores + problem.keyGroups * kKeyGroupRegisters;
     if (s.keepsOffsets() && problem.offsets > 0)
       codes += problem.keyGroups * getThreadRows(s);
+    // Sums of zero points; where warps split the columns, each needs those of all keys.
     if (problem.hasValueZeros)
-      codes += problem.valueGroups * getThreadRows(s);
+      codes += problem.valueGroups * getThreadRows(s) *
+               (s.form == StreamForm::Columns ? 3 : 1);
   }
   return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
          problem.probabilityTerms * llvm::divideCeil(scores, 2) + kOtherRegisters +
