@@ -1,5 +1,6 @@
 """Quantised caches: codes and scales bit for bit, attention over them, on every target."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -69,6 +70,7 @@ LENGTHS = {"decode": ([1, 17, 100, 65], [1, 1, 1, 1]), "prefill": ([5, 64, 33], 
            "mla": ([70, 1, 16], [1, 1, 1])}  # fmt: skip
 
 
+@functools.lru_cache(maxsize=1)  # phases of one case follow each other
 def compiled(text, target):
     return kvc.Compiler().compile(text, **target.compile_options())["attend"]
 
