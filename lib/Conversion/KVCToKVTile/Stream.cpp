@@ -502,7 +502,7 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
                                   array.getMemoryElement().getIntOrFloatBitWidth() / 8);
   };
   for (auto [slot, array] : llvm::zip(shape.slots, shape.arrays)) {
-    lanes.push_back(CopyPlan::chooseLanes(slot.getDataBytes() / copyBytesOf(array)));
+    lanes.push_back(CopyPlan::chooseLanes(slot.getRowBytes() / copyBytesOf(array)));
     // Where all threads are in one page at a time, it is the same however many share a row.
     auto planOf = [&](int64_t rowLanes) {
       return CopyPlan::get(shape.stream.getKeys(), rowLanes, shape.threads,

@@ -103,7 +103,7 @@ public:
                            type.getPageSize())),
         source(source), elementBytes(type.getElementType().getIntOrFloatBitWidth() / 8),
         copyBytes(op.getCopyBytes()) {
-    plan.chunksPerLane = slotType.getDataBytes() / copyBytes / plan.lanes;
+    plan.chunksPerLane = slotType.getRowBytes() / copyBytes / plan.lanes;
     Value thread = k.threadId();
     row = k.div(thread, plan.lanes);
     chunk = k.rem(thread, plan.lanes);
@@ -164,7 +164,7 @@ Value Fetch::sourceOf(int64_t pass) {
 
 Value Fetch::destinationOf(int64_t pass) {
   // The permutation repeats every 8 rows.
-  if (plan.rowsPerPass % 8 == 0 || slotType.getLayout() == SlotLayout::Padded)
+  if (plan.rowsPerPass % 8 == 0 || slotType.getSwizzle() == 1)
     return k.at(emitChunkPointer(k, slotType, slot, row, chunk),
                 pass * plan.rowsPerPass * slotType.getRowBytes());
   return emitChunkPointer(k, slotType, slot, k.add(row, pass * plan.rowsPerPass), chunk);
@@ -173,7 +173,7 @@ Value Fetch::destinationOf(int64_t pass) {
 Value Fetch::smallDestinationOf(int64_t pass, int64_t i) {
   Value place = k.add(row, pass * plan.rowsPerPass);
   Value offset = k.mul(k.add(chunk, i * plan.lanes), copyBytes);
-  if (slotType.getLayout() == SlotLayout::Linear) {
+  if (slotType.isLinear()) {
     Value address = k.add(slot.base, k.add(k.mul(place, slotType.getRowBytes()), offset));
     return k.at(k.toShared(address), slot.offset);
   }
@@ -195,7 +195,7 @@ void Fetch::copy(Value to, Value from, Value bytes) {
 
 void Fetch::emit(bool checked) {
   int64_t realChunks = type.getWidth() * elementBytes / copyBytes;
-  bool isSmall = copyBytes != 16 || slotType.getLayout() == SlotLayout::Linear;
+  bool isSmall = copyBytes != 16 || slotType.isLinear();
   // As unsigned numbers: kvBegin <= token < kvEnd.
   Value distance = k.sub(k.add(firstKey, row), item.kvBegin);
   Value length = k.sub(item.kvEnd, item.kvBegin);

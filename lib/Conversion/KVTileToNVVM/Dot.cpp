@@ -44,7 +44,7 @@ public:
   SlotReader(KernelBuilder &k, const ThreadPosition &position, SlotType type, ValueRange slot,
              BlockOffset origin, int64_t originColumnUnit, bool transpose)
       : k(k), position(position), type(type), slot(k, slot), origin(origin),
-        isAligned(originColumnUnit % 64 == 0), transpose(transpose) {}
+        isAligned(originColumnUnit % (8 * type.getSwizzle()) == 0), transpose(transpose) {}
 
   /// Rows 16 r to 16 r + 15, columns 16 c to 16 c + 15 of the block; with `half` only
   /// matrices 0 and 1.
@@ -86,15 +86,14 @@ struct Operand {
 
 Value SlotReader::address(Value row, Value laneChunk, int64_t rowConstant, int64_t chunk) {
   // `row` is below 16 and what is added to it a multiple of 8, so that row % 8 stays.
-  bool isSwizzled = type.getLayout() == SlotLayout::Swizzled;
-  if (isSwizzled && !isAligned) {
+  if (!isAligned) {
     Value column = k.add(k.add(k.div(origin.column, 8), laneChunk), chunk);
     return k.at(emitChunkPointer(k, type, slot, addTo(k, origin.row, row), column),
                 rowConstant * type.getRowBytes());
   }
-  // Within a swizzle of 8 chunks, chunk c lies at c ^ (row % 8), of 4 at c ^ (row / 2 % 4):
-  // one exclusive or a multiple of 2 chunks away; whole swizzles, and rows, are constants.
-  int64_t inSwizzle = isSwizzled ? chunk % getSwizzle(type) : 0;
+  // Within a swizzle, a multiple of 2 chunks away is one exclusive or; whole swizzles, and
+  // rows, are constants.
+  int64_t inSwizzle = chunk % type.getSwizzle();
   int64_t constant = (chunk - inSwizzle) * 16 + rowConstant * type.getRowBytes();
   Value &base = bases[{inSwizzle, 0}];
   if (!base) {

@@ -63,10 +63,8 @@ SlotValues::SlotValues(KernelBuilder &k, ValueRange values) : base(values[0]) {
 }
 
 Value emitChunkOffset(KernelBuilder &k, SlotType type, Value row, Value chunk) {
-  // Of rows of 64 bytes, or an odd multiple, two are next to each other on the banks.
-  if (type.getLayout() == SlotLayout::Swizzled)
-    chunk = k.bitXor(chunk, getSwizzle(type) == 8 ? k.bitAnd(row, 7)
-                                                  : k.bitAnd(k.div(row, 2), 3));
+  if (int64_t swizzle = type.getSwizzle(); swizzle > 1)
+    chunk = k.bitXor(chunk, k.bitAnd(k.div(row, 8 / swizzle), swizzle - 1));
   return k.add(k.mul(row, type.getRowBytes()), k.mul(chunk, 16));
 }
 

@@ -93,9 +93,6 @@ struct SlotValues {
   int64_t offset = 0;
 };
 
-/// Chunks that the swizzle of a slot permutes: 8, or 4.
-inline int64_t getSwizzle(SlotType type) { return type.getChunks() % 8 == 0 ? 8 : 4; }
-
 /// Bytes from a slot's beginning to chunk `chunk` of row `row` (i32 each).
 mlir::Value emitChunkOffset(KernelBuilder &k, SlotType type, mlir::Value row,
                             mlir::Value chunk);

@@ -61,8 +61,8 @@ gpu.module @kernels {
   kvtile.kernel @values()
       attributes {threads = 32 : i32, shared_bytes = 8192 : i32, max_registers = 128 : i32} {
     %values = kvtile.slot 0 : !codes
-    %rows = kvtile.slot 2048 : !kvtile.slot<8x16xf16, padded>
-    %weight = kvtile.load_tile %rows : !kvtile.slot<8x16xf16, padded> -> !weights
+    %rows = kvtile.slot 2048 : !kvtile.slot<8x16xf16, swizzled>
+    %weight = kvtile.load_tile %rows : !kvtile.slot<8x16xf16, swizzled> -> !weights
     %none = kvtile.fill 0.0 : !sums
     %sums = kvtile.dot %values transposed, %weight acc %none : !codes, !weights -> !sums
     kvtile.return
@@ -77,8 +77,8 @@ gpu.module @kernels {
   kvtile.kernel @wide()
       attributes {threads = 32 : i32, shared_bytes = 8192 : i32, max_registers = 128 : i32} {
     %values = kvtile.slot 0 : !codes
-    %rows = kvtile.slot 2048 : !kvtile.slot<32x16xf16, padded>
-    %weight = kvtile.load_tile %rows : !kvtile.slot<32x16xf16, padded> -> !wide_weights
+    %rows = kvtile.slot 2048 : !kvtile.slot<32x16xf16, swizzled>
+    %weight = kvtile.load_tile %rows : !kvtile.slot<32x16xf16, swizzled> -> !wide_weights
     %none = kvtile.fill 0.0 : !wide_sums
     %sums = kvtile.dot %values transposed, %weight acc %none : !codes, !wide_weights -> !wide_sums
     kvtile.return

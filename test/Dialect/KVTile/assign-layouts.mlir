@@ -5,12 +5,12 @@
 #prefill = #kvc.gpu_stream<form = rows, rows = 64, keys = 64, stages = 2, warps = 4, query_tokens = 16>
 
 // Tokens as M: scores cut among the warps by keys (rows), whole sums in each warp. Keys
-// of 16 chunks a row are swizzled, values of 10 padded. The block stages the query's rows
-// once, and each warp loads all of them.
+// and values are swizzled. The block stages the query's rows once, and each warp loads
+// all of them.
 // CHECK-LABEL: kvtile.kernel @f_attention_decode(
 // CHECK:         kvtile.stage_rows {{.*}} to %[[QUERY:[0-9]+]] : {{.*}}, !kvtile.slot<8x128xbf16, swizzled>
 // CHECK:         kvtile.load_tile %[[QUERY]] {{.*}} -> !kvtile.tile<128x8xbf16, #kvtile.layout<mma_b, 1x1>>
-// CHECK:         kvtile.stream {{.*}} slots [!kvtile.slot<64x128xbf16, swizzled>, !kvtile.slot<64x80xbf16, padded>]
+// CHECK:         kvtile.stream {{.*}} slots [!kvtile.slot<64x128xbf16, swizzled>, !kvtile.slot<64x80xbf16, swizzled>]
 // CHECK:         kvtile.dot {{.*}} -> <64x8xf32, #kvtile.layout<mma_c, 4x1>>
 // CHECK:         kvtile.softmax_step {{.*}} keys_axis 0 : <64x8xf32, #kvtile.layout<mma_c, 4x1>>, <8, 1, #kvtile.layout<mma_c, 4x1>>
 // CHECK:         kvtile.convert {{.*}} -> !kvtile.tile<64x8xbf16, #kvtile.layout<mma_b, 4x1>>
@@ -30,7 +30,7 @@ func.func @f(%q: tensor<?x16x128xbf16>, %cache: !cache, %batch: !kvc.batch)
   return %out : tensor<?x16x80xbf16>
 }
 
-#padded = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>
+#heads = #kvc.gpu_stream<form = heads_m, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 1>
 #wide = #kvc.gpu_stream<form = columns, rows = 16, keys = 64, stages = 2, warps = 4, query_tokens = 8>
 
 // Heads as M: scores cut by keys (columns), whole sums in each warp.
@@ -50,7 +50,7 @@ func.func @f(%q: tensor<?x16x128xbf16>, %cache: !cache, %batch: !kvc.batch)
 func.func @g(%q: tensor<?x16x128xbf16>, %cache: !cache, %batch: !kvc.batch)
     -> tensor<?x16x80xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) {scale = 1.0 : f32,
-      schedule = #kvc.gpu_schedule<decode = #padded, prefill = #wide, split = 256>}
+      schedule = #kvc.gpu_schedule<decode = #heads, prefill = #wide, split = 256>}
       : !cache, tensor<?x16x128xbf16> -> tensor<?x16x80xbf16>
   return %out : tensor<?x16x80xbf16>
 }

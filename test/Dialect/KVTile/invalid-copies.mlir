@@ -143,7 +143,7 @@ kvtile.kernel @fetch(%pages: !kvtile.pages<16, 8x64xbf16>, %table: !llvm.ptr<1>,
 
 // -----
 
-// With 4 lanes, a lane's chunks would take different turns in a swizzle.
+// With other lanes, a lane's chunks would take different turns in a swizzle.
 func.func @swizzle(%pages: !kvtile.pages<16, 8x64xbf16>, %ids: !kvtile.page_ids<2>,
                    %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x64xbf16>) {
   // expected-error@below {{'kvtile.fetch' op expected 8 lanes for rows of 8 chunks, got 4}}
@@ -154,11 +154,22 @@ func.func @swizzle(%pages: !kvtile.pages<16, 8x64xbf16>, %ids: !kvtile.page_ids<
 
 // -----
 
-func.func @chunks(%pages: !kvtile.pages<16, 8x80xbf16>, %ids: !kvtile.page_ids<2>,
-                  %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x80xbf16>) {
-  // expected-error@below {{'kvtile.fetch' op expected lanes that divide the chunks for rows of 10 chunks, got 4}}
-  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 4 to %slot
+func.func @short_swizzle(%pages: !kvtile.pages<16, 8x80xbf16>, %ids: !kvtile.page_ids<2>,
+                         %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x80xbf16>) {
+  // expected-error@below {{'kvtile.fetch' op expected 2 lanes for rows of 10 chunks, got 1}}
+  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 1 to %slot
       : !kvtile.pages<16, 8x80xbf16>, !kvtile.page_ids<2>, !kvtile.slot<64x80xbf16>
+  return
+}
+
+// -----
+
+// Rows of 24 bytes, copied by 8.
+func.func @chunks(%pages: !kvtile.pages<16, 8x6xf32>, %ids: !kvtile.page_ids<2>,
+                  %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x6xf32, linear>) {
+  // expected-error@below {{'kvtile.fetch' op expected lanes that divide the chunks for rows of 3 chunks, got 2}}
+  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 2 to %slot
+      : !kvtile.pages<16, 8x6xf32>, !kvtile.page_ids<2>, !kvtile.slot<64x6xf32, linear>
   return
 }
 

@@ -43,24 +43,13 @@ func.func private @columns(!kvtile.slot<64x72xbf16>)
 
 // -----
 
-// Rows that are no whole number of swizzles.
-// expected-error@below {{expected a multiple of 64 columns to swizzle, got 80}}
-func.func private @swizzle(!kvtile.slot<64x80xbf16, swizzled>)
-
-// -----
-
-// expected-error@below {{expected swizzled, padded or linear, got 'shuffled'}}
+// expected-error@below {{expected swizzled or linear, got 'shuffled'}}
 func.func private @order(!kvtile.slot<64x64xbf16, shuffled>)
 
 // -----
 
 // expected-error@below {{expected at most 2048 registers a thread, got 4096}}
 func.func private @registers(!kvtile.tile<32x4096xf32, #kvtile.layout<mma_c, 1x1>>)
-
-// -----
-
-// expected-error@below {{expected no multiple of 64 columns to pad, got 128}}
-func.func private @padded(!kvtile.slot<64x128xbf16, padded>)
 
 // -----
 

@@ -17,10 +17,10 @@ func.func private @vecs(!kvtile.vec<16, 0>, !kvtile.vec<8, 1, #kvtile.layout<mma
 // What is in memory.
 // CHECK-LABEL: func.func private @memory(
 // CHECK-SAME:    !kvtile.slot<64x128xbf16>, !kvtile.slot<64x128xbf16, swizzled>
-// CHECK-SAME:    !kvtile.slot<64x80xf16, padded>, !kvtile.pages<16, 8x128xbf16>
+// CHECK-SAME:    !kvtile.slot<64x80xf16, swizzled>, !kvtile.pages<16, 8x128xbf16>
 // CHECK-SAME:    !kvtile.rows<32x128xbf16>, !kvtile.rows<32xf32>, !kvtile.heads<32xf32>
 func.func private @memory(!kvtile.slot<64x128xbf16>, !kvtile.slot<64x128xbf16, swizzled>,
-    !kvtile.slot<64x80xf16, padded>, !kvtile.pages<16, 8x128xbf16>,
+    !kvtile.slot<64x80xf16, swizzled>, !kvtile.pages<16, 8x128xbf16>,
     !kvtile.rows<32x128xbf16>, !kvtile.rows<32xf32>, !kvtile.heads<32xf32>)
 
 // CHECK-LABEL: func.func private @work(!kvtile.item, !kvtile.page_ids<4>)

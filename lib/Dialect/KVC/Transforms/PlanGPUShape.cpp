@@ -62,10 +62,10 @@ static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   // Rows that several warps need are read from global memory once.
   if (s.sharesQuery() || s.form != StreamForm::Rows || problem.meetsCodes)
     bytes += s.rows * problem.sharedQueryBytes;
-  // Probabilities, padded to whole swizzles, and the maxima of each warp.
+  // Probabilities, and the maxima of each warp.
   int64_t terms = problem.probabilityTerms * problem.valueGroups;
   if (s.form == StreamForm::Columns)
-    bytes += terms * s.rows * (s.keys * 2 + (s.keys % 64 == 0 ? 0 : 16)) + s.rows * s.warps * 4;
+    bytes += terms * s.rows * s.keys * 2 + s.rows * s.warps * 4;
   return bytes;
 }
 

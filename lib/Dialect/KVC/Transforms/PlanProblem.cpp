@@ -21,12 +21,9 @@ static int64_t getRowBytes(Type element, int64_t width) {
   return width * element.getIntOrFloatBitWidth() / 8;
 }
 
-/// Bytes of a row in shared memory, in chunks of 16. Eight rows that are read
-/// at once are on different banks: by swizzling where the chunks are a multiple
-/// of 8, else by one more, which makes their number odd.
+/// Bytes of a row in shared memory, where what matrix instructions read is whole.
 static int64_t getSharedRowBytes(Type element, int64_t width) {
-  int64_t chunks = getRowBytes(element, llvm::alignTo(width, getColumnUnit(element))) / 16;
-  return (chunks % (isQuantized(element) ? 4 : 8) == 0 ? chunks : chunks | 1) * 16;
+  return getRowBytes(element, llvm::alignTo(width, getColumnUnit(element)));
 }
 
 /// Instructions of a warp to convert the code of a column, 1 / 32 of what it takes in each

@@ -80,7 +80,7 @@ static LogicalResult verifyColumns(DotOp op) {
            << op.getA().getType() << " and " << op.getB().getType();
   for (Value operand : {op.getA(), op.getB()})
     if (auto slot = dyn_cast<SlotType>(operand.getType());
-        slot && slot.chooseLayout() == SlotLayout::Linear)
+        slot && slot.isLinear())
       return op.emitOpError("expected no operand of scales, got ") << slot;
   if (!op.getColumns())
     return success();
@@ -220,7 +220,7 @@ LogicalResult ScaleKeysOp::verify() {
     if (!value)
       continue;
     auto slot = cast<SlotType>(value.getType());
-    if (slot.chooseLayout() != SlotLayout::Linear || slot.getRows() != keys ||
+    if (!slot.isLinear() || slot.getRows() != keys ||
         static_cast<int64_t>(getColumn()) >= slot.getColumns())
       return emitOpError("expected a linear slot of ")
              << keys << " rows and more than " << getColumn() << " columns, got " << slot;

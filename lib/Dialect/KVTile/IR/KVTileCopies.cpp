@@ -125,21 +125,21 @@ LogicalResult LookupOp::verify() {
 static LogicalResult verifyBytes(FetchOp op, PagesType source, SlotType slot) {
   int64_t sourceBits = source.getElementType().getIntOrFloatBitWidth();
   int64_t rowBytes = source.getWidth() * sourceBits / 8;
-  bool isLinear = slot.chooseLayout() == SlotLayout::Linear;
+  bool isLinear = slot.isLinear();
   bool fits = isLinear ? source.getElementType() == slot.getElementType() &&
-                             rowBytes == slot.getDataBytes()
-                       : sourceBits == 8 && rowBytes % 4 == 0 && rowBytes <= slot.getDataBytes();
+                             rowBytes == slot.getRowBytes()
+                       : sourceBits == 8 && rowBytes % 4 == 0 && rowBytes <= slot.getRowBytes();
   if (fits)
     return success();
   return op.emitOpError("expected rows of ")
-         << (isLinear ? "" : "at most ") << slot.getDataBytes() << " bytes for " << slot
+         << (isLinear ? "" : "at most ") << slot.getRowBytes() << " bytes for " << slot
          << ", got " << source;
 }
 
 LogicalResult FetchOp::verify() {
   PagesType source = getSource().getType();
   SlotType slot = getSlot().getType();
-  bool isLinear = slot.chooseLayout() == SlotLayout::Linear;
+  bool isLinear = slot.isLinear();
   if (isLinear || slot.holdsCodes()) {
     if (failed(verifyBytes(*this, source, slot)))
       return failure();
@@ -147,12 +147,10 @@ LogicalResult FetchOp::verify() {
                                 slot.getColumns(), slot.getElementType()))) {
     return failure();
   }
-  int64_t lanes = getLanes(), chunks = slot.getDataBytes() / getCopyBytes();
+  int64_t lanes = getLanes(), chunks = slot.getRowBytes() / getCopyBytes();
   // A lane's chunks are `lanes` apart: with those of a swizzle they keep their place in it.
-  bool isSwizzled = slot.chooseLayout() == SlotLayout::Swizzled && getCopyBytes() == 16;
-  int64_t swizzled = chunks % 8 == 0 ? 8 : 4;
-  if (isSwizzled && lanes != swizzled)
-    return emitOpError("expected ") << swizzled << " lanes for rows of " << chunks
+  if (!isLinear && getCopyBytes() == 16 && lanes != slot.getSwizzle())
+    return emitOpError("expected ") << slot.getSwizzle() << " lanes for rows of " << chunks
                                     << " chunks, got " << lanes;
   if (chunks % lanes != 0)
     return emitOpError("expected lanes that divide the chunks for rows of ")

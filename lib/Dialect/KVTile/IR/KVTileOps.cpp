@@ -127,7 +127,7 @@ static LogicalResult verifyShared(KernelOp kernel, Operation *op, int64_t offset
 /// Checks a slot of scales with column `column` for each of `keys` keys, if given.
 static LogicalResult verifyKeyScales(Operation *op, SlotType slot, int64_t column,
                                      std::optional<int64_t> keys) {
-  if (slot.chooseLayout() != SlotLayout::Linear)
+  if (!slot.isLinear())
     return op->emitOpError("expected a linear slot, got ") << slot;
   if (column >= slot.getColumns() || (keys && slot.getRows() != *keys))
     return op->emitOpError("expected a slot of ")
@@ -172,7 +172,7 @@ static LogicalResult verifyScales(SumRowsOp op) {
   SlotType slot = op.getSlot().getType();
   VecType sums = op.getSums().getType();
   int64_t begin = op.getBegin(), end = op.getEnd();
-  if (slot.holdsCodes() || slot.chooseLayout() == SlotLayout::Linear || begin >= end ||
+  if (slot.holdsCodes() || slot.isLinear() || begin >= end ||
       end > slot.getColumns() || begin % 8 != 0 || end % 8 != 0)
     return op.emitOpError("expected columns from ")
            << begin << " to " << end

@@ -155,7 +155,7 @@ Type SlotType::parse(AsmParser &parser) {
       return {};
     std::optional<SlotLayout> parsed = symbolizeSlotLayout(word);
     if (!parsed) {
-      parser.emitError(wordLoc, "expected swizzled, padded or linear, got '") << word << "'";
+      parser.emitError(wordLoc, "expected swizzled or linear, got '") << word << "'";
       return {};
     }
     layout = *parsed;
@@ -171,11 +171,6 @@ void SlotType::print(AsmPrinter &printer) const {
   if (getLayout() != SlotLayout::Unassigned)
     printer << ", " << stringifySlotLayout(getLayout());
   printer << ">";
-}
-
-/// 16-byte chunks whose multiples a swizzle permutes: 128 bytes, or of codes 64.
-static int64_t getSwizzledChunks(Type elementType) {
-  return elementType.getIntOrFloatBitWidth() < 16 ? 4 : 8;
 }
 
 static LogicalResult verifyLinear(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
@@ -203,32 +198,7 @@ LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int
   if (columns < unit || columns > 4096 || columns % unit != 0)
     return emitError() << "expected columns to be a multiple of " << unit
                        << " up to 4096, got " << columns;
-  int64_t swizzled = getSwizzledChunks(elementType) * 128 / bits;
-  if (layout == SlotLayout::Swizzled && columns % swizzled != 0)
-    return emitError() << "expected a multiple of " << swizzled << " columns to swizzle, got "
-                       << columns;
-  if (layout == SlotLayout::Padded && columns % swizzled == 0)
-    return emitError() << "expected no multiple of " << swizzled << " columns to pad, got "
-                       << columns;
   return success();
-}
-
-SlotLayout SlotType::chooseLayout() const {
-  if (getLayout() == SlotLayout::Linear)
-    return SlotLayout::Linear;
-  bool isWhole = getChunks() % getSwizzledChunks(getElementType()) == 0;
-  return isWhole ? SlotLayout::Swizzled : SlotLayout::Padded;
-}
-
-int64_t SlotType::getRowBytes() const {
-  switch (chooseLayout()) {
-  case SlotLayout::Linear:
-    return getDataBytes();
-  case SlotLayout::Swizzled:
-    return getChunks() * 16;
-  default: // an odd number of chunks
-    return (getChunks() | 1) * 16;
-  }
 }
 
 Type SlotType::getOperandElement() const {

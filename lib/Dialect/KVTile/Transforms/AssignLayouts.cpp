@@ -125,7 +125,7 @@ void AssignLayoutsPass::runOnOperation() {
                                                        vec.getAxis(), layouts.scores);
     } else if (auto slot = dyn_cast<SlotType>(type)) {
       assigned = SlotType::get(&getContext(), slot.getRows(), slot.getColumns(),
-                               slot.getElementType(), slot.chooseLayout());
+                               slot.getElementType(), slot.isLinear() ? SlotLayout::Linear : SlotLayout::Swizzled);
     }
     hasFailed |= !assigned;
     if (assigned)
@@ -144,7 +144,7 @@ void AssignLayoutsPass::runOnOperation() {
         auto slot = cast<SlotType>(type);
         slots.push_back(TypeAttr::get(SlotType::get(&getContext(), slot.getRows(),
                                                     slot.getColumns(), slot.getElementType(),
-                                                    slot.chooseLayout())));
+                                                    slot.isLinear() ? SlotLayout::Linear : SlotLayout::Swizzled)));
       }
       stream.setSlotsAttr(ArrayAttr::get(&getContext(), slots));
     }

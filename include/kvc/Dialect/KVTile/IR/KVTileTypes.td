@@ -121,8 +121,7 @@ def KVTile_PageIdsType : KVTile_Type<"PageIds", "page_ids"> {
 def KVTile_SlotLayout : I32EnumAttr<"SlotLayout", "order of 16-byte chunks in shared memory", [
     I32EnumAttrCase<"Unassigned", 0, "unassigned">,
     I32EnumAttrCase<"Swizzled", 1, "swizzled">,
-    I32EnumAttrCase<"Padded", 2, "padded">,
-    I32EnumAttrCase<"Linear", 3, "linear">]> {
+    I32EnumAttrCase<"Linear", 2, "linear">]> {
   let cppNamespace = "::kvc::kvtile";
   let genSpecializedAttr = 0;
 }
@@ -131,12 +130,9 @@ def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
   let summary = "matrix in shared memory";
   let description = [{
     `!kvtile.slot<64x128xbf16, swizzled>`: rows, columns, element, and how the
-    16-byte chunks of a row lie, so that 8 rows of one column of chunks touch all
-    banks:
-
-    * `swizzled`, for rows of a multiple of 8 chunks: chunk c of row r at
-      `c ^ (r % 8)`; of codes also for other multiples of 4 chunks, at `c ^ (r / 2 % 4)`;
-    * `padded`, for the others: in order, rows an odd number of chunks apart.
+    16-byte chunks of a row lie: chunk c of row r at `c ^ (r * s / 8 % s)`, where s is the
+    largest power of two, up to 8, that divides the chunks of a row. So 8 rows of one
+    column of chunks touch all banks, and so do 8 / s rows of s chunks side by side.
 
     Elements are f16 or bf16, or the codes of a quantised cache: f8E4M3FN, f8E5M2, i8
     or i4. Columns are a multiple of 16, of i4 of 32.
@@ -148,11 +144,14 @@ def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Bytes of the elements of a row, and its 16-byte chunks.
-    int64_t getDataBytes() const {
+    /// Bytes of a row, its 16-byte chunks, and those that a swizzle permutes.
+    int64_t getRowBytes() const {
       return getColumns() * getElementType().getIntOrFloatBitWidth() / 8;
     }
-    int64_t getChunks() const { return getDataBytes() / 16; }
+    int64_t getChunks() const { return getRowBytes() / 16; }
+    int64_t getSwizzle() const {
+      return std::min<int64_t>(8, int64_t(1) << ::llvm::countr_zero<uint64_t>(getChunks()));
+    }
     /// True if the elements are codes of a quantised cache.
     bool holdsCodes() const { return getElementType().getIntOrFloatBitWidth() < 16; }
     /// Codes in 16 bits: columns that ldmatrix moves as one. 1 of other elements.
@@ -161,10 +160,7 @@ def KVTile_SlotType : KVTile_Type<"Slot", "slot"> {
     }
     /// The element that the matrix units multiply: f16 for codes.
     ::mlir::Type getOperandElement() const;
-    /// The layout that rows of this width take.
-    ::kvc::kvtile::SlotLayout chooseLayout() const;
-    /// Bytes from one row to the next, and of the whole, under chooseLayout().
-    int64_t getRowBytes() const;
+    bool isLinear() const { return getLayout() == ::kvc::kvtile::SlotLayout::Linear; }
     int64_t getBytes() const { return getRows() * getRowBytes(); }
   }];
 }
