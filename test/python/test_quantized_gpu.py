@@ -235,6 +235,8 @@ def attend(case, kv_lens, query_lens, stream, seed=0, orders=True, **options):
 
 
 LENS = [0, 1, 15, 16, 17, 100, 300]
+COLUMNS = ("<form = columns, rows = 16, keys = 32, stages = 2, warps = 2, "
+           "query_tokens = 1>")  # fmt: skip
 F8, I8, I4 = ("f8E4M3FN", "i8", "i4")
 
 # Of each element every scheme, and of the rest a spread.
@@ -266,6 +268,9 @@ DECODE = [
     Case(Part(64, I8, "f32"), Part(64, I4, "f32"), group=48, heads=1),
     Case(Part(128, I8, "f32"), Part(128, I4, "f32, group = 32"), group=5,
          modifiers="#kvc.softcap<20.0>, #kvc.causal, #kvc.window<40>"),
+    # Warps that share the columns, of one chunk each: beside the last one lies another slot.
+    Case(Part(64, F8), Part(32, F8), group=16, heads=1,
+         schedule=f"#kvc.gpu_schedule<decode = {COLUMNS}, prefill = {COLUMNS}, split = 64>"),
 ]  # fmt: skip
 
 
@@ -299,6 +304,9 @@ LATENT = [
          rotary=Part(64, "bf16")),
     Case(Part(512, I4, "f32, group = 32, static, zero_point"), None, heads=1, group=16,
          rotary=Part(64, "bf16")),
+    # Columns that are added so that each warp has whole blocks of them take memory too.
+    Case(Part(448, I4, "f32"), None, heads=1, group=16, rotary=Part(64, "bf16")),
+    Case(Part(272, I8, "f32"), None, heads=1, group=16, rotary=Part(64, "bf16")),
 ]  # fmt: skip
 
 

@@ -216,6 +216,12 @@ void HostEntries::takeWorkspace(Value bytes) {
              "expected a workspace of the size that 'needs' gives for this call, got a "
              "smaller one");
   workspace = abi.loadPtr(call, offsetof(kvc_call_t, workspace));
+  // Vectors are loaded from it.
+  Value address = LLVM::PtrToIntOp::create(b, ints.loc, ints.i64Type(), workspace);
+  failUnless(ints.equal(ints.rem(address, kWorkspaceAlignment), ints.i64(0)),
+             KVC_STATUS_INVALID_ARGUMENT,
+             "expected a workspace aligned to " + Twine(kWorkspaceAlignment) +
+                 " bytes, got another address");
 }
 
 //===----------------------------------------------------------------------===//

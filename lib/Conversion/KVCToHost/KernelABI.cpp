@@ -190,7 +190,7 @@ struct DescriptionReader {
   LogicalResult readAttention(KernelDescription &description) {
     description.deterministic = kernel->hasAttr("kvc.deterministic");
     return success(succeeded(read("kvc.split", 1, INT32_MAX, description.split)) &&
-                   succeeded(read("kvc.query_tokens", 1, INT32_MAX, description.queryTokens)) &&
+                   succeeded(read("kvc.query_tokens", 1, INT16_MAX, description.queryTokens)) &&
                    succeeded(read("kvc.query_heads", 1, INT32_MAX, description.queryHeads)) &&
                    succeeded(read("kvc.width", 1, INT32_MAX, description.width)) &&
                    succeeded(readCluster(description)));

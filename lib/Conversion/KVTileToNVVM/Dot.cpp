@@ -44,6 +44,7 @@ public:
   SlotReader(KernelBuilder &k, const ThreadPosition &position, SlotType type, ValueRange slot,
              BlockOffset origin, int64_t originColumnUnit, bool transpose)
       : k(k), position(position), type(type), slot(k, slot), origin(origin),
+        chunks(originColumnUnit ? originColumnUnit / 8 : type.getChunks()),
         isAligned(originColumnUnit % (8 * type.getSwizzle()) == 0), transpose(transpose) {}
 
   /// Rows 16 r to 16 r + 15, columns 16 c to 16 c + 15 of the block; with `half` only
@@ -54,8 +55,8 @@ public:
   Registers wideBlock(int64_t r, int64_t c, bool half);
   /// Rows 8 r to 8 r + 7, columns 16 c to 16 c + 15, or with `half` the first 8.
   Registers pairBlock(int64_t r, int64_t c, bool half);
-  /// True if the block at columns 16 c is the last of a row and half as wide.
-  bool endsAt(int64_t c) const { return 2 * c + 2 > type.getChunks(); }
+  /// True if the block at columns 16 c is the last of the warp's and half as wide.
+  bool endsAt(int64_t c) const { return 2 * c + 2 > chunks; }
 
 private:
   /// Address of the row `row` (of this lane) and of chunk `laneChunk` + 2 `pair`.
@@ -66,6 +67,7 @@ private:
   SlotType type;
   SlotValues slot;
   BlockOffset origin;
+  int64_t chunks; ///< Of a row of the warp's block.
   bool isAligned; ///< The block begins at a whole swizzle.
   bool transpose;
   DenseMap<std::pair<int64_t, int64_t>, Registers> blocks;

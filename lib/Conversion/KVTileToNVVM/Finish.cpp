@@ -5,107 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "Lowering.h"
-
-#include "llvm/Support/SaveAndRestore.h"
+#include "Finish.h"
 
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
 
 using Predicate = KernelBuilder::Predicate;
-
-/// Columns that a thread merges at a time. Widths are multiples of 8.
-static constexpr int64_t kMergedColumns = 4;
-
-namespace {
-/// Emits one kvtile.finish.
-class Finish {
-public:
-  Finish(KernelBuilder &k, FinishOp op, FinishOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor)
-      : k(k), op(op), form(op.getForm()), tile(op.getAcc().getType()), position(k),
-        item(unpackItem(adaptor.getItem())), output(adaptor.getOutput()),
-        kvHead(adaptor.getKvHead()[0]), firstRow(adaptor.getFirstRow()[0]),
-        partOutput(adaptor.getPartOutput()[0]), partStats(adaptor.getPartStats()[0]),
-        acc(adaptor.getAcc()), max(adaptor.getMax()), sum(adaptor.getSum()),
-        warps(getThreads(op) / kWarpSize), interleave(op.getInterleave().value_or(1)) {
-    if (op.getLse())
-      lse.emplace(adaptor.getLse());
-    if (op.getSinks())
-      sinks.emplace(adaptor.getSinks());
-    isFinal = k.compare(Predicate::slt, item.part, k.i32(0));
-    queryHeads = op.getOutput().getType().getHeads();
-  }
-
-  void emit();
-
-private:
-  bool isTransposed() const { return form == StreamForm::TokensM; }
-  int64_t rows() const { return isTransposed() ? tile.getColumns() : tile.getRows(); }
-
-  /// Stores columns of a row, which exists, from `column` on; `isFirst`: also what there
-  /// is once a row. `sums.max` and `sums.sum` do not hold the sink.
-  void storeColumns(const QueryRow &row, Value column, Value isFirst, const SummedRow &sums);
-  void storeFinal(const QueryRow &row, Value column, Value isFirst, const SummedRow &sums);
-  void storePart(const QueryRow &row, Value column, Value isFirst, const SummedRow &sums);
-
-  // Warps that split the keys: through shared memory, in the place of the ring.
-  void emitMergedWarps();
-  void storeWarp();
-  SummedRow mergeWarps(Value row, Value column);
-  /// Emits `body` for kMergedColumns columns of the item's rows, from the `first`th of
-  /// these on.
-  void forColumns(Value first, Value step,
-                  function_ref<void(Value row, Value column, Value isFirst)> body);
-  void storeMerged(Value row, Value column, Value isFirst, const SummedRow &merged);
-  // Blocks of a cluster: through shared memory, in the place of their first warps, or
-  // of their ring.
-  bool mayBeCluster() { return op.getCluster().has_value(); }
-  void waitForReaders();
-  void emitMergedBlocks();
-  void storeOfColumns();
-  void storeShares();
-  SummedRow mergeBlocks(Value row, Value column);
-  /// Bytes from one row to the next: rows of a warp's stores on different banks.
-  int64_t rowBytes() const { return width() * 4 + (isTransposed() ? 16 : 32); }
-  int64_t width() const { return isTransposed() ? tile.getRows() : tile.getColumns(); }
-  int64_t statsOffset() const { return warps * rows() * rowBytes(); }
-  int64_t blockStatsOffset() const {
-    return form == StreamForm::Columns ? rows() * rowBytes()
-                                       : statsOffset() + warps * rows() * 8;
-  }
-  /// Where columns of a row of the first warp are, and what there is once a row.
-  Value columnsAt(Value row, Value column) {
-    return k.toShared(k.add(k.add(k.sharedBase(), k.mul(row, rowBytes())), k.mul(column, 4)));
-  }
-  Value statsAt(int64_t offset, Value row) {
-    return k.toShared(k.add(k.add(k.sharedBase(), offset), k.mul(row, 8)));
-  }
-
-  /// The columns side by side that a thread has of `interleave` blocks from `block` on.
-  SmallVector<Value> columnsOf(const AccumulatorIndex &index, int64_t line, int64_t block);
-
-  // Warps that hold whole rows or columns: from registers.
-  void emitRegisters();
-  void storeRegisters();
-  SmallVector<Value> reduceSums();
-
-  KernelBuilder &k;
-  FinishOp op;
-  StreamForm form;
-  TileType tile;
-  ThreadPosition position;
-  WorkItemValues item;
-  RowsValues output;
-  std::optional<RowsValues> lse;
-  std::optional<HeadsValues> sinks;
-  Value kvHead, firstRow, partOutput, partStats, isFinal;
-  ValueRange acc, max, sum;
-  int64_t warps, queryHeads;
-  /// Blocks of 8 columns that lie between each other: see kvtile.dot.
-  int64_t interleave;
-};
-} // namespace
 
 void Finish::storeFinal(const QueryRow &row, Value column, Value isFirst,
                         const SummedRow &sums) {
@@ -267,100 +173,6 @@ void Finish::emitMergedWarps() {
     storeRows();
   // The next item fills the ring again.
   k.barrier();
-}
-
-//===----------------------------------------------------------------------===//
-// Blocks of a cluster
-//===----------------------------------------------------------------------===//
-
-/// Waits until no other block reads the query in this one's shared memory: see
-/// kvtile.gather_rows.
-void Finish::waitForReaders() {
-  if (mayBeCluster())
-    k.guarded(k.isCluster(), [&] { k.clusterWait(); });
-}
-
-void Finish::emitMergedBlocks() {
-  // In the place of the first warp, which no other thread reads there.
-  forColumns(position.thread, k.i32(warps * kWarpSize),
-             [&](Value row, Value column, Value isFirst) {
-               SummedRow own = mergeWarps(row, column);
-               k.storeRounded(own.columns, k.f32Type(), columnsAt(row, column));
-               k.guarded(isFirst, [&] {
-                 k.store(k.pair(own.max, own.sum), statsAt(blockStatsOffset(), row), 8);
-               });
-             });
-  storeShares();
-}
-
-/// Stores what the warps have of all rows, each its own columns.
-void Finish::storeOfColumns() {
-  AccumulatorIndex index(tile);
-  SmallVector<Value> totals = reduceSums();
-  // No warp may still read a tile, or the sums of others.
-  k.barrier();
-  BlockOffset offset =
-      emitBlockOffset(k, position, tile.getLayout(), tile.getWarpRows(), tile.getWarpColumns());
-  Value column = addTo(k, offset.column, k.mul(position.quarter, 2 * interleave));
-  Value isFirst = k.compare(Predicate::eq, column, k.i32(0));
-  for (size_t line = 0; line < totals.size(); ++line) {
-    Value row = k.add(position.group, line / 2 * 16 + line % 2 * 8);
-    k.guarded(isFirst, [&] {
-      k.store(k.pair(max[line], totals[line]), statsAt(blockStatsOffset(), row), 8);
-    });
-    Value to = columnsAt(row, column);
-    for (int64_t c = 0; c < index.columns; c += interleave) {
-      SmallVector<Value> columns = columnsOf(index, line, c);
-      for (size_t i = 0; i < columns.size(); i += 4) // 16 bytes are stored at once
-        k.storeRounded(ArrayRef(columns).slice(i, std::min<size_t>(4, columns.size() - i)),
-                       k.f32Type(), k.at(to, c * 32 + i * 4));
-    }
-  }
-}
-
-/// Stores this block's share of the rows that blocks of the cluster have together.
-void Finish::storeShares() {
-  Value threads = k.i32(warps * kWarpSize);
-  k.clusterBarrier();
-  // Each of the blocks stores its share of the rows, in the part of the first one.
-  Value rank = k.sub(k.clusterRank(), item.firstRank);
-  llvm::SaveAndRestore part(item.part, k.sub(item.part, rank));
-  forColumns(k.add(k.mul(rank, threads), position.thread), k.mul(item.numRanks, threads),
-             [&](Value row, Value column, Value isFirst) {
-               storeMerged(row, column, isFirst, mergeBlocks(row, column));
-             });
-  // No block may write its shared memory again, or end, while another one reads it.
-  k.clusterBarrier();
-}
-
-SummedRow Finish::mergeBlocks(Value row, Value column) {
-  Value stats = statsAt(blockStatsOffset(), row), results = columnsAt(row, column);
-  // As many as there may be are read at once; those past the last one are it again.
-  SmallVector<Value> exists, ofBlock, columns;
-  SummedRow merged;
-  for (int64_t i = 0; i < static_cast<int64_t>(*op.getCluster()); ++i) {
-    Value number = k.i32(i);
-    exists.push_back(k.compare(Predicate::slt, number, item.numRanks));
-    Value rank = k.add(item.firstRank, k.min(number, k.add(item.numRanks, -1)));
-    ofBlock.push_back(k.load(k.pairType(), k.inCluster(stats, rank), 8));
-    columns.push_back(k.load(VectorType::get(kMergedColumns, k.f32Type()),
-                             k.inCluster(results, rank), 4 * kMergedColumns));
-    Value own = k.first(ofBlock.back());
-    merged.max = i == 0 ? own : k.maxF(merged.max, own);
-  }
-  Value reference = emitFiniteMax(k, merged.max), zero = k.f32(0.0);
-  merged.sum = zero;
-  merged.columns.assign(kMergedColumns, zero);
-  for (auto [isBlock, pair, own] : llvm::zip(exists, ofBlock, columns)) {
-    Value factor = k.exp2(k.subF(k.first(pair), reference));
-    auto addTo = [&, isBlock = isBlock](Value &total, Value value) {
-      total = k.addF(total, k.select(isBlock, k.mulF(value, factor), zero));
-    };
-    addTo(merged.sum, k.second(pair));
-    for (auto [total, value] : llvm::zip(merged.columns, k.fromVector(own)))
-      addTo(total, value);
-  }
-  return merged;
 }
 
 //===----------------------------------------------------------------------===//

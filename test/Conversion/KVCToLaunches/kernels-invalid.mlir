@@ -238,7 +238,7 @@ module attributes {gpu.container_module} {
 
 module attributes {gpu.container_module} {
   gpu.module @kvc_kernels {
-    // expected-error@below {{expected 'kvc.query_tokens' to be an i32 from 1 to 2147483647, got 0 : i32}}
+    // expected-error@below {{expected 'kvc.query_tokens' to be an i32 from 1 to 32767, got 0 : i32}}
     llvm.func @k(!llvm.ptr) attributes {nvvm.kernel, kvc.function = "f",
         kvc.kind = "attention", kvc.op = 0 : i32, kvc.grid = array<i32: 1, 0, 1>,
         kvc.threads = 64 : i32, kvc.shared_bytes = 0 : i32, kvc.parameters = ["batch slots"],

@@ -73,6 +73,14 @@ func.func @gather_scales(%slot: !kvtile.slot<64x1xf32, linear>, %item: !kvtile.i
 
 // -----
 
+func.func @gather_nothing(%item: !kvtile.item, %n: i32) {
+  // expected-error@below {{'kvtile.gather_rows' op expected at least one slot}}
+  "kvtile.gather_rows"(%item, %n) {group = 4 : i64} : (!kvtile.item, i32) -> ()
+  return
+}
+
+// -----
+
 func.func @gather_codes(%slot: !kvtile.slot<16x64xi8>, %item: !kvtile.item, %n: i32) {
   // expected-error@below {{'kvtile.gather_rows' op expected slots of query rows (f16 or bf16), got '!kvtile.slot<16x64xi8>'}}
   kvtile.gather_rows %slot at %item, %n group 4 : !kvtile.slot<16x64xi8>

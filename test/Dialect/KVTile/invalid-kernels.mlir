@@ -198,3 +198,180 @@ kvtile.kernel @merged(%n: i32, %out: !kvtile.rows<8x64xbf16>, %parts: !llvm.ptr<
       : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
   kvtile.return
 }
+
+// -----
+
+// It would wait for an arrival that is none.
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @no_gather(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  // expected-error@below {{'kvtile.finish' op expected a kvtile.gather_rows before it in its block, for the cluster}}
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+// Nor for one that another one has awaited.
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @gather_for_two(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %slot : !kvtile.rows<8x64xbf16>, !slot
+  kvtile.gather_rows %slot at %item, %n group 4 : !slot
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  // expected-error@below {{'kvtile.finish' op expected a kvtile.gather_rows before it in its block, for the cluster}}
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @no_finish(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %slot : !kvtile.rows<8x64xbf16>, !slot
+  // expected-error@below {{'kvtile.gather_rows' op expected a kvtile.finish of a cluster after it in its block}}
+  kvtile.gather_rows %slot at %item, %n group 4 : !slot
+  kvtile.return
+}
+
+// -----
+
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @gather_twice(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %slot : !kvtile.rows<8x64xbf16>, !slot
+  // expected-error@below {{'kvtile.gather_rows' op expected a kvtile.finish of a cluster after it in its block}}
+  kvtile.gather_rows %slot at %item, %n group 4 : !slot
+  kvtile.gather_rows %slot at %item, %n group 4 : !slot
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @not_staged(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  // expected-error@below {{'kvtile.gather_rows' op expected slots that one kvtile.stage_rows before it shares each, of the same item, first row and group}}
+  kvtile.gather_rows %slot at %item, %n group 4 : !slot
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @not_shared(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  kvtile.stage_rows %rows at %item, %n, %n group 4 to %slot : !kvtile.rows<8x64xbf16>, !slot
+  // expected-error@below {{'kvtile.gather_rows' op expected slots that one kvtile.stage_rows before it shares each, of the same item, first row and group}}
+  kvtile.gather_rows %slot at %item, %n group 4 : !slot
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @other_group(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %slot : !kvtile.rows<8x64xbf16>, !slot
+  // expected-error@below {{'kvtile.gather_rows' op expected slots that one kvtile.stage_rows before it shares each, of the same item, first row and group}}
+  kvtile.gather_rows %slot at %item, %n group 3 : !slot
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @same_slot_twice(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %slot : !kvtile.rows<8x64xbf16>, !slot
+  // expected-error@below {{'kvtile.gather_rows' op expected slots that one kvtile.stage_rows before it shares each, of the same item, first row and group}}
+  kvtile.gather_rows %slot, %slot at %item, %n group 4 : !slot, !slot
+  kvtile.finish %acc, %max, %max form heads_m at %item, %n, %n group 4 width 64
+      query_tokens 1 exchange 0 cluster 8 to %out parts %parts, %parts
+      : !kvtile.tile<16x64xf32>, <16, 0>, !kvtile.rows<8x64xbf16>, !llvm.ptr<1>, !llvm.ptr<1>
+  kvtile.return
+}
+
+// -----
+
+// Rows that others have would stay zero.
+!slot = !kvtile.slot<16x64xbf16>
+
+kvtile.kernel @not_gathered(%rows: !kvtile.rows<8x64xbf16>, %out: !kvtile.rows<8x64xbf16>,
+    %items: !llvm.ptr<1>, %parts: !llvm.ptr<1>, %n: i32)
+    attributes {threads = 128 : i32, shared_bytes = 32768 : i32, max_registers = 255 : i32} {
+  %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
+  %acc = kvtile.fill 0.0 : !kvtile.tile<16x64xf32>
+  %max = kvtile.fill 0.0 : !kvtile.vec<16, 0>
+  %slot = kvtile.slot 0 : !slot
+  // expected-error@below {{'kvtile.stage_rows' op expected a kvtile.gather_rows of its slot after it in its block}}
+  kvtile.stage_rows %rows at %item, %n, %n group 4 shared to %slot : !kvtile.rows<8x64xbf16>, !slot
+  kvtile.return
+}

@@ -55,12 +55,13 @@ protected:
   }
 
   /// Runs @decode.
-  kvc_status_t runDecode(int32_t sequences, int32_t maxKvLen, uint64_t workspaceSize) {
+  kvc_status_t runDecode(int32_t sequences, int32_t maxKvLen, uint64_t workspaceSize,
+                         uint64_t offset = 0) {
     kvc_tensor_t q = makeTensor(1, sequences, 32, 128), k = makeTensor(2, sequences, 8, 128),
                  v = makeTensor(3, sequences, 8, 128), out = makeTensor(4, sequences, 32, 128);
     kvc_cache_view_t cache = makeCache();
     kvc_batch_t batch = makeBatch(sequences, maxKvLen);
-    return run({&q, &k, &v, &cache, &batch, &out}, workspaceSize);
+    return run({&q, &k, &v, &cache, &batch, &out}, workspaceSize, offset);
   }
 
   kvc::CompileResult compiled;
@@ -224,6 +225,9 @@ TEST_F(GPUProgramTest, RefusesWhatDoesNotFit) {
   uint64_t end = getNeeds(3, 3, 2500);
   EXPECT_EQ(runDecode(3, 2500, end - 1), KVC_STATUS_INVALID_ARGUMENT);
   EXPECT_THAT(messages.back(), HasSubstr("expected a workspace of the size"));
+  EXPECT_EQ(runDecode(3, 2500, end, /*offset=*/32), KVC_STATUS_INVALID_ARGUMENT);
+  EXPECT_THAT(messages.back(), HasSubstr("in 'decode': expected a workspace aligned to 64 bytes"));
+  EXPECT_THAT(launches, IsEmpty());
   // The list counts items in 32 bits: 2^21 splits of 2^10 sequences are too many.
   getNeeds(1024, 1024, INT32_MAX, KVC_STATUS_UNSUPPORTED);
   EXPECT_THAT(messages.back(),

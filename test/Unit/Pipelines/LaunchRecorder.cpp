@@ -96,9 +96,10 @@ uint64_t LaunchRecorder::getNeeds(int32_t sequences, int32_t tokens, int32_t kvL
   return needs.workspace_size;
 }
 
-kvc_status_t LaunchRecorder::run(llvm::ArrayRef<const void *> args, uint64_t workspaceSize) {
+kvc_status_t LaunchRecorder::run(llvm::ArrayRef<const void *> args, uint64_t workspaceSize,
+                                 uint64_t offset) {
   kvc_call_t call = {sizeof(call), static_cast<uint32_t>(args.size()), args.data(),
-                     devicePtr(1000), workspaceSize};
+                     static_cast<char *>(devicePtr(1000)) + offset, workspaceSize};
   return program->entries[0].run(&table, nullptr, &call);
 }
 

@@ -56,8 +56,9 @@ protected:
 
   uint64_t getNeeds(int32_t sequences, int32_t tokens, int32_t kvLen,
                     kvc_status_t expected = KVC_STATUS_OK);
-  /// Runs the first function with a workspace at device(1000).
-  kvc_status_t run(llvm::ArrayRef<const void *> args, uint64_t workspaceSize);
+  /// Runs the first function with a workspace `offset` bytes after device(1000).
+  kvc_status_t run(llvm::ArrayRef<const void *> args, uint64_t workspaceSize,
+                   uint64_t offset = 0);
 
   mlir::MLIRContext context;
   std::string diagnostics;

@@ -51,6 +51,8 @@ struct Problem {
   int64_t sharedTokenBytes; ///< The same with the padding of shared memory.
   int64_t queryBytes;       ///< Of a query token and head.
   int64_t sharedQueryBytes; ///< The same with the padding of shared memory.
+  int64_t valueBits;        ///< Of an element of the value.
+  bool isValueKey = false;  ///< The value is the component of a term.
   int64_t outputBytes;      ///< Of a query token and head, the log-sum-exp included.
   bool isCausal = false;
   std::optional<int64_t> window;

@@ -57,11 +57,14 @@ int64_t plan::getMergeBytes(const Shape &s) {
 }
 
 static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
-  int64_t ring = s.stages * s.keys * problem.sharedTokenBytes;
+  // Columns that only the form asks for, also of the rows that meet the value as a key.
+  int64_t added = s.valueWidth - problem.valuePadded;
+  int64_t ring = s.stages * s.keys *
+                 (problem.sharedTokenBytes + added * problem.valueBits / 8);
   int64_t bytes = std::max(ring, getMergeBytes(s));
   // Rows that several warps need are read from global memory once.
   if (s.sharesQuery() || s.form != StreamForm::Rows || problem.meetsCodes)
-    bytes += s.rows * problem.sharedQueryBytes;
+    bytes += s.rows * (problem.sharedQueryBytes + (problem.isValueKey ? added * 2 : 0));
   // Probabilities, and the maxima of each warp.
   int64_t terms = problem.probabilityTerms * problem.valueGroups;
   if (s.form == StreamForm::Columns)

@@ -60,6 +60,7 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
   problem.pageSize = op.getCache().getType().getPageSize();
   problem.isDeterministic = op.getDeterministic();
   problem.valueWidth = value.getWidth();
+  problem.valueBits = value.getElementType().getIntOrFloatBitWidth();
   Type valueElement = value.getElementType();
   problem.probabilityTerms = value.getWidth() < (valueElement.isBF16() ? 128 : 64) ? 2 : 1;
   if (isQuantized(valueElement) && getElement(op.getOutput()).isBF16())
@@ -103,6 +104,7 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
   for (auto [index, query] : llvm::enumerate(op.getQueries())) {
     ComponentAttr component = op.getTermComponent(index);
     addComponent(component);
+    problem.isValueKey |= component == value;
     problem.keyWidth += component.getWidth();
     Type element = component.getElementType();
     int64_t padded = llvm::alignTo(component.getWidth(), getColumnUnit(element));

@@ -68,6 +68,8 @@ LogicalResult StageRowsOp::verify() {
 }
 
 LogicalResult GatherRowsOp::verify() {
+  if (getSlots().empty())
+    return emitOpError("expected at least one slot");
   for (Type type : getSlots().getTypes())
     if (auto slot = cast<SlotType>(type);
         slot.holdsCodes() || slot.getLayout() == SlotLayout::Linear)

@@ -182,6 +182,64 @@ static LogicalResult verifyScales(SumRowsOp op) {
   return success();
 }
 
+/// What has to come before and after a kvtile.gather_rows: thread blocks that do not
+/// arrive as often as they wait would wait for ever.
+static LogicalResult verifyGather(GatherRowsOp gather) {
+  Block &block = *gather->getBlock();
+  auto countBefore = [&](Operation *op, auto matches) {
+    return llvm::count_if(block.without_terminator(), [&](Operation &other) {
+      return other.isBeforeInBlock(op) && matches(&other);
+    });
+  };
+  for (Value slot : gather.getSlots()) {
+    auto stages = [&](Operation *op) {
+      auto stage = dyn_cast<StageRowsOp>(op);
+      return stage && stage.getShared() && stage.getSlot() == slot &&
+             stage.getItem() == gather.getItem() &&
+             stage.getFirstRow() == gather.getFirstRow() &&
+             stage.getGroup() == gather.getGroup();
+    };
+    if (countBefore(gather, stages) != 1 || llvm::count(gather.getSlots(), slot) != 1)
+      return gather.emitOpError("expected slots that one kvtile.stage_rows before it shares each, "
+                                "of the same item, first row and group");
+  }
+  auto isClustered = [](Operation *op) {
+    auto finish = dyn_cast<FinishOp>(op);
+    return finish && finish.getCluster();
+  };
+  auto isGather = [](Operation *op) { return isa<GatherRowsOp>(op); };
+  for (Operation *op = gather->getNextNode(); op && !isGather(op); op = op->getNextNode())
+    if (isClustered(op))
+      return success();
+  return gather.emitOpError("expected a kvtile.finish of a cluster after it in its block");
+}
+
+/// A kvtile.finish of a cluster has a kvtile.gather_rows of its own.
+static LogicalResult verifyCluster(FinishOp finish) {
+  if (!finish.getCluster())
+    return success();
+  for (Operation *op = finish->getPrevNode(); op; op = op->getPrevNode()) {
+    auto other = dyn_cast<FinishOp>(op);
+    if (other && other.getCluster())
+      break;
+    if (isa<GatherRowsOp>(op))
+      return success();
+  }
+  return finish.emitOpError("expected a kvtile.gather_rows before it in its block, for the "
+                            "cluster");
+}
+
+/// Shared rows are gathered.
+static LogicalResult verifyShares(StageRowsOp stage) {
+  if (!stage.getShared())
+    return success();
+  for (Operation *op = stage->getNextNode(); op; op = op->getNextNode())
+    if (auto gather = dyn_cast<GatherRowsOp>(op);
+        gather && llvm::is_contained(gather.getSlots(), stage.getSlot()))
+      return success();
+  return stage.emitOpError("expected a kvtile.gather_rows of its slot after it in its block");
+}
+
 LogicalResult KernelOp::verifyRegions() {
   if (!isa<ReturnOp>(getBody().front().getTerminator()))
     return emitOpError("expected its body to end in kvtile.return");
@@ -218,7 +276,13 @@ LogicalResult KernelOp::verifyRegions() {
     if (auto step = dyn_cast<SoftmaxStepOp>(op); step && step.getExchange())
       return verifyShared(*this, op, *step.getExchange(),
                           warps * step.getScores().getType().getRows() * 4);
+    if (auto stage = dyn_cast<StageRowsOp>(op))
+      return verifyShares(stage);
+    if (auto gather = dyn_cast<GatherRowsOp>(op))
+      return verifyGather(gather);
     if (auto finish = dyn_cast<FinishOp>(op)) {
+      if (failed(verifyCluster(finish)))
+        return WalkResult::interrupt();
       auto [offset, bytes] = getShared(finish, warps);
       return verifyShared(*this, op, offset, bytes);
     }

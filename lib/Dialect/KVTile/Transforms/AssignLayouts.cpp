@@ -18,6 +18,13 @@ using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
 
+static SlotType assignSlot(SlotType slot) {
+  if (slot.isLinear())
+    return slot;
+  return SlotType::get(slot.getContext(), slot.getRows(), slot.getColumns(),
+                       slot.getElementType(), SlotLayout::Swizzled);
+}
+
 namespace {
 /// The layouts of one form.
 struct FormLayouts {
@@ -124,8 +131,7 @@ void AssignLayoutsPass::runOnOperation() {
                                  : VecType::getChecked(emitError, &getContext(), vec.getSize(),
                                                        vec.getAxis(), layouts.scores);
     } else if (auto slot = dyn_cast<SlotType>(type)) {
-      assigned = SlotType::get(&getContext(), slot.getRows(), slot.getColumns(),
-                               slot.getElementType(), slot.isLinear() ? SlotLayout::Linear : SlotLayout::Swizzled);
+      assigned = assignSlot(slot);
     }
     hasFailed |= !assigned;
     if (assigned)
@@ -142,9 +148,7 @@ void AssignLayoutsPass::runOnOperation() {
       SmallVector<Attribute> slots;
       for (Type type : stream.getSlots().getAsValueRange<TypeAttr>()) {
         auto slot = cast<SlotType>(type);
-        slots.push_back(TypeAttr::get(SlotType::get(&getContext(), slot.getRows(),
-                                                    slot.getColumns(), slot.getElementType(),
-                                                    slot.isLinear() ? SlotLayout::Linear : SlotLayout::Swizzled)));
+        slots.push_back(TypeAttr::get(assignSlot(slot)));
       }
       stream.setSlotsAttr(ArrayAttr::get(&getContext(), slots));
     }

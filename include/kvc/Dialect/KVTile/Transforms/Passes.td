@@ -24,7 +24,7 @@ def AssignLayoutsPass : Pass<"kvtile-assign-layouts", "::kvc::kvtile::KernelOp">
     | columns | mma_c, 1xW | a slot | mma_c, 1xW | a slot |
 
     Sums are what is carried from tile to tile, scores what comes of a product with the
-    query. Slots are swizzled where a row is a multiple of 8 chunks, else padded.
+    query. Slots are swizzled.
   }];
 }
 
