@@ -59,9 +59,8 @@ int64_t plan::getMergeBytes(const Shape &s) {
 static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   // Columns that only the form asks for, also of the rows that meet the value as a key.
   int64_t added = s.valueWidth - problem.valuePadded;
-  int64_t ring = s.stages * s.keys *
-                 (problem.sharedTokenBytes + added * problem.valueBits / 8);
-  int64_t bytes = std::max(ring, getMergeBytes(s));
+  int64_t bytes = s.stages * s.keys *
+                  (problem.sharedTokenBytes + added * problem.valueBits / 8);
   // Rows that several warps need are read from global memory once.
   if (s.sharesQuery() || s.form != StreamForm::Rows || problem.meetsCodes)
     bytes += s.rows * (problem.sharedQueryBytes + (problem.isValueKey ? added * 2 : 0));
@@ -69,6 +68,9 @@ static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   int64_t terms = problem.probabilityTerms * problem.valueGroups;
   if (s.form == StreamForm::Columns)
     bytes += terms * s.rows * s.keys * 2 + s.rows * s.warps * 4;
+  // In the place of all that, the results of the warps, with two statistics a row.
+  if (s.splitsKeys())
+    bytes = std::max(bytes, getMergeBytes(s) + s.warps * s.rows * 8);
   return bytes;
 }
 
