@@ -145,8 +145,7 @@ SmallVector<Value> StreamSkeleton::emitQuery(Value item) {
     offset += slot.getBytes();
     int64_t bits = op.getTermComponent(term).getElementType().getIntOrFloatBitWidth();
     StageRowsOp::create(b, loc, rows, item, kvHead, firstRow, b.getI64IntegerAttr(shape.group),
-                        to,
-                        shape.meetsCodes(term) ? b.getI64IntegerAttr(bits) : IntegerAttr(),
+                        to, shape.meetsCodes(term) ? b.getI64IntegerAttr(bits) : IntegerAttr(),
                         shape.cluster > 1 ? b.getUnitAttr() : UnitAttr());
     query.push_back(to);
   }

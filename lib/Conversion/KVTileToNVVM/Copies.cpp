@@ -77,8 +77,7 @@ struct LowerLookup final : Lowering<LookupOp> {
     };
     // Past the last key, which an item without keys has at 0, there may be no page.
     SmallVector<Type> types(plan.pageIds, k.i32Type());
-    Value exists =
-        k.compare(Predicate::slt, k.mul(adaptor.getTile()[0], keys), item.kvEnd);
+    Value exists = k.compare(Predicate::slt, k.mul(adaptor.getTile()[0], keys), item.kvEnd);
     auto branch = scf::IfOp::create(rewriter, op.getLoc(), types, exists, true);
     {
       OpBuilder::InsertionGuard guard(rewriter);

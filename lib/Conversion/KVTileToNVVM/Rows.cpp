@@ -19,8 +19,8 @@ namespace {
 struct LowerWorkItem final : Lowering<WorkItemOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(WorkItemOp op, Adaptor adaptor, Rewriter &rewriter) const override {
-    WorkItemValues item = emitLoadWorkItem(rewriter, op.getLoc(), adaptor.getItems()[0],
-                                           adaptor.getIndex()[0]);
+    WorkItemValues item =
+        emitLoadWorkItem(rewriter, op.getLoc(), adaptor.getItems()[0], adaptor.getIndex()[0]);
     SmallVector<Value> fields = {item.queryBegin, item.queryCount, item.queryPos,
                                  item.kvBegin,    item.kvEnd,      item.part,
                                  item.firstRank,  item.numRanks,   item.firstPage};
@@ -202,7 +202,8 @@ public:
       : k(k), firstRank(item.firstRank), own(k.sub(k.clusterRank(), item.firstRank)) {
     Value zeros = LLVM::CountLeadingZerosOp::create(k.b, k.loc, k.i32Type(), item.numRanks,
                                                     /*is_zero_poison=*/false);
-    mask = arith::ShRUIOp::create(k.b, k.loc, k.i32(std::numeric_limits<int32_t>::max()), zeros);
+    mask =
+        arith::ShRUIOp::create(k.b, k.loc, k.i32(std::numeric_limits<int32_t>::max()), zeros);
   }
   /// The rank, in the cluster, of the one that stages `row`.
   Value rankOf(Value row) { return k.add(firstRank, shareOf(row)); }
@@ -303,5 +304,6 @@ struct LowerGatherRows final : Lowering<GatherRowsOp> {
 
 void kvtile::populateRowPatterns(TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<LowerWorkItem, LowerTileRange, LowerRowBlock, LowerRow, LowerPageRow, LowerHead,
-               LowerLoadRows, LowerStageRows, LowerGatherRows>(converter, patterns.getContext());
+               LowerLoadRows, LowerStageRows, LowerGatherRows>(converter,
+                                                               patterns.getContext());
 }

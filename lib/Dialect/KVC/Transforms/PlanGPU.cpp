@@ -178,8 +178,7 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
     return std::make_tuple(readers, hasCodes && cost.registers > kFewRegisters,
                            hasCodes ? cost.instructions : 0, hasCodes ? cost.shared : 0);
   };
-  std::stable_sort(candidates.begin(), end, [&](const Candidate &a, const Candidate &b) {
-    return order(a) < order(b);
-  });
+  std::stable_sort(candidates.begin(), end,
+                   [&](const Candidate &a, const Candidate &b) { return order(a) < order(b); });
   return candidates;
 }

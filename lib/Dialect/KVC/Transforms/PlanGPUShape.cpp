@@ -44,8 +44,7 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
       codes += problem.keyGroups * getThreadRows(s);
     // Sums of zero points; where warps split the columns, each needs those of all keys.
     if (problem.hasValueZeros)
-      codes += problem.valueGroups * getThreadRows(s) *
-               (s.form == StreamForm::Columns ? 3 : 1);
+      codes += problem.valueGroups * getThreadRows(s) * (s.form == StreamForm::Columns ? 3 : 1);
   }
   return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
          problem.probabilityTerms * llvm::divideCeil(scores, 2) + kOtherRegisters +
@@ -59,8 +58,8 @@ int64_t plan::getMergeBytes(const Shape &s) {
 static int64_t getSharedBytes(const Problem &problem, const Shape &s) {
   // Columns that only the form asks for, also of the rows that meet the value as a key.
   int64_t added = s.valueWidth - problem.valuePadded;
-  int64_t bytes = s.stages * s.keys *
-                  (problem.sharedTokenBytes + added * problem.valueBits / 8);
+  int64_t bytes =
+      s.stages * s.keys * (problem.sharedTokenBytes + added * problem.valueBits / 8);
   // Rows that several warps need are read from global memory once.
   if (s.sharesQuery() || s.form != StreamForm::Rows || problem.meetsCodes)
     bytes += s.rows * (problem.sharedQueryBytes + (problem.isValueKey ? added * 2 : 0));

@@ -28,9 +28,9 @@ struct Shape {
         stages(stream.getStages()), warps(stream.getWarps()),
         queryTokens(stream.getQueryTokens()), keyWidth(problem.keyPadded),
         valueWidth(form == StreamForm::Columns
-                       ? llvm::alignTo(problem.valuePadded,
-                                       std::max<int64_t>(16, 8 * problem.interleave *
-                                                                 stream.getWarps()))
+                       ? llvm::alignTo(
+                             problem.valuePadded,
+                             std::max<int64_t>(16, 8 * problem.interleave * stream.getWarps()))
                        : problem.valuePadded),
         rowBlocks(llvm::divideCeil(queryTokens * problem.group, rows)) {}
 

@@ -79,8 +79,7 @@ static LogicalResult verifyColumns(DotOp op) {
     return op.emitOpError("expected codes in one operand at most, got ")
            << op.getA().getType() << " and " << op.getB().getType();
   for (Value operand : {op.getA(), op.getB()})
-    if (auto slot = dyn_cast<SlotType>(operand.getType());
-        slot && slot.isLinear())
+    if (auto slot = dyn_cast<SlotType>(operand.getType()); slot && slot.isLinear())
       return op.emitOpError("expected no operand of scales, got ") << slot;
   if (!op.getColumns())
     return success();

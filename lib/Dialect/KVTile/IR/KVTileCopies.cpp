@@ -152,8 +152,8 @@ LogicalResult FetchOp::verify() {
   int64_t lanes = getLanes(), chunks = slot.getRowBytes() / getCopyBytes();
   // A lane's chunks are `lanes` apart: with those of a swizzle they keep their place in it.
   if (!isLinear && getCopyBytes() == 16 && lanes != slot.getSwizzle())
-    return emitOpError("expected ") << slot.getSwizzle() << " lanes for rows of " << chunks
-                                    << " chunks, got " << lanes;
+    return emitOpError("expected ")
+           << slot.getSwizzle() << " lanes for rows of " << chunks << " chunks, got " << lanes;
   if (chunks % lanes != 0)
     return emitOpError("expected lanes that divide the chunks for rows of ")
            << chunks << " chunks, got " << lanes;

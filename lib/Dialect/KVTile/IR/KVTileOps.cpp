@@ -172,8 +172,8 @@ static LogicalResult verifyScales(SumRowsOp op) {
   SlotType slot = op.getSlot().getType();
   VecType sums = op.getSums().getType();
   int64_t begin = op.getBegin(), end = op.getEnd();
-  if (slot.holdsCodes() || slot.isLinear() || begin >= end ||
-      end > slot.getColumns() || begin % 8 != 0 || end % 8 != 0)
+  if (slot.holdsCodes() || slot.isLinear() || begin >= end || end > slot.getColumns() ||
+      begin % 8 != 0 || end % 8 != 0)
     return op.emitOpError("expected columns from ")
            << begin << " to " << end
            << " in multiples of 8 of a slot of f16 or bf16 with them, got " << slot;
@@ -200,8 +200,9 @@ static LogicalResult verifyGather(GatherRowsOp gather) {
              stage.getGroup() == gather.getGroup();
     };
     if (countBefore(gather, stages) != 1 || llvm::count(gather.getSlots(), slot) != 1)
-      return gather.emitOpError("expected slots that one kvtile.stage_rows before it shares each, "
-                                "of the same item, first row and group");
+      return gather.emitOpError(
+          "expected slots that one kvtile.stage_rows before it shares each, "
+          "of the same item, first row and group");
   }
   auto isClustered = [](Operation *op) {
     auto finish = dyn_cast<FinishOp>(op);

@@ -196,8 +196,8 @@ LogicalResult SlotType::verify(function_ref<InFlightDiagnostic()> emitError, int
     return emitError() << "expected 1 to 4096 rows, got " << rows;
   int64_t bits = elementType.getIntOrFloatBitWidth(), unit = bits == 4 ? 32 : 16;
   if (columns < unit || columns > 4096 || columns % unit != 0)
-    return emitError() << "expected columns to be a multiple of " << unit
-                       << " up to 4096, got " << columns;
+    return emitError() << "expected columns to be a multiple of " << unit << " up to 4096, got "
+                       << columns;
   return success();
 }
 
