@@ -9,6 +9,7 @@
 
 #include "Params.h"
 #include "RowKernels.h"
+#include "kvc/Conversion/FusedRope.h"
 
 #include "kvc/Dialect/KVC/IR/MatrixTiles.h"
 
@@ -160,7 +161,7 @@ LogicalResult HostFunction::lower() {
       rowKernels[&op] = emitKernel(&op, "append", [&](Value params, Value item, Value) {
         emitAppendBody(e, append, params, item);
       });
-    else if (auto rope = dyn_cast<RopeOp>(op))
+    else if (auto rope = dyn_cast<RopeOp>(op); rope && !getFusingAppend(rope))
       rowKernels[&op] = emitKernel(&op, "rope", [&](Value params, Value item, Value) {
         emitRopeBody(e, rope, params, item);
       });
@@ -182,6 +183,11 @@ LogicalResult HostFunction::lower() {
 // Workspace
 //===----------------------------------------------------------------------===//
 
+bool HostFunction::isPlaced(Value result) {
+  auto rope = result.getDefiningOp<RopeOp>();
+  return isIntermediate(result) && !(rope && getFusingAppend(rope));
+}
+
 HostFunction::AttentionSpace
 HostFunction::emitAttentionSpace(const AttentionKernel &kernel, const Sizes &sizes,
                                  Value begin) {
@@ -202,7 +208,7 @@ Value HostFunction::emitWorkspaceEnd(const Shapes &shapes,
   Value begin = e.i64(0);
   for (Operation &op : function.getBody().front())
     for (Value result : op.getResults())
-      if (isIntermediate(result))
+      if (isPlaced(result))
         begin = e.add(begin, emitBytes(result, shapes));
   Value end = begin;
   for (Operation &op : function.getBody().front()) {
@@ -306,7 +312,7 @@ LogicalResult HostFunction::emitRun() {
   Value offset = e.i64(0);
   for (Operation &op : source)
     for (Value result : op.getResults())
-      if (isIntermediate(result))
+      if (isPlaced(result))
         offset = placeIntermediate(result, shapes, offset);
 
   for (Operation &op : source)

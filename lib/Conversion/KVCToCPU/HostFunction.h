@@ -52,6 +52,8 @@ private:
   // Workspace.
   AttentionSpace emitAttentionSpace(const AttentionKernel &kernel, const Sizes &sizes,
                                     Value begin);
+  /// True if it is a tensor that lies in the workspace.
+  static bool isPlaced(Value result);
   /// End of the workspace, after the intermediate tensors and the largest attention or
   /// part of host code, of which `sizesOf` gives what the attentions depend on.
   Value emitWorkspaceEnd(const Shapes &shapes,

@@ -9,6 +9,7 @@
 #include "HostFunction.h"
 
 #include "Params.h"
+#include "kvc/Conversion/FusedRope.h"
 
 using namespace mlir;
 
@@ -126,10 +127,14 @@ void HostFunction::emitAppend(AppendOp op) {
   Value batch = values.lookup(op.getBatch());
   Value tokens =
       e.toI64(batchField(batch, offsetof(kvc_batch_t, num_tokens), e.i32Type()));
-  SmallVector<Value> tensors = llvm::to_vector(op.getValues());
-  llvm::append_range(tensors, op->getResults());
+  SmallVector<Value> tensors(op->getResults());
+  for (Value value : op.getValues())
+    if (!getFusableRope(op, value)) // the input of a rotation has been checked
+      tensors.push_back(value);
   checkTokens(op, tensors, tokens);
   Value params = allocate(sizeof(AppendParams));
+  abi.store(batchField(batch, offsetof(kvc_batch_t, positions), e.ptrType()), params,
+            offsetof(AppendParams, positions));
   abi.store(tokens, params, offsetof(AppendParams, numTokens));
   abi.store(batchField(batch, offsetof(kvc_batch_t, slots), e.ptrType()), params,
             offsetof(AppendParams, slots));
@@ -143,7 +148,12 @@ void HostFunction::emitAppend(AppendOp op) {
   for (auto [i, pair] : llvm::enumerate(
            llvm::zip(op.getComponents().getAsRange<StringAttr>(), op.getValues()))) {
     auto [name, value] = pair;
-    setTensor(params, offsetof(AppendParams, values) + i * sizeof(TensorParam), value);
+    RopeOp rope = getFusableRope(op, value);
+    setTensor(params, offsetof(AppendParams, values) + i * sizeof(TensorParam),
+              rope ? rope.getInput() : value);
+    if (rope && rope.getFrequencies())
+      abi.store(tensorData(values.lookup(rope.getFrequencies())), params,
+                offsetof(AppendParams, frequencies) + i * sizeof(float *));
     setComponent(params, offsetof(AppendParams, components) + i * sizeof(ComponentParam),
                  op.getCache(), type.getComponent(name.getValue()));
   }
@@ -158,6 +168,8 @@ void HostFunction::emitRope(RopeOp op) {
         {program, e.i32(index), batch, LLVM::ZeroOp::create(b, e.loc, e.ptrType()), e.i32(1)}));
   Value tokens =
       e.toI64(batchField(batch, offsetof(kvc_batch_t, num_tokens), e.i32Type()));
+  if (getFusingAppend(op)) // which rotates
+    return checkTokens(op, op.getInput(), tokens);
   checkTokens(op, {op.getInput(), op.getOutput()}, tokens);
   Value params = allocate(sizeof(RopeParams));
   abi.store(tokens, params, offsetof(RopeParams, numTokens));

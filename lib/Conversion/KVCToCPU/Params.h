@@ -56,8 +56,10 @@ struct AppendParams {
   const int64_t *slots;
   int32_t *nonfinite; ///< [tokens], or null
   int64_t nonfiniteStride;
-  TensorParam values[KVC_MAX_COMPONENTS];
+  TensorParam values[KVC_MAX_COMPONENTS]; ///< before a fused rotation
   ComponentParam components[KVC_MAX_COMPONENTS];
+  const int32_t *positions; ///< for fused rotations
+  const float *frequencies[KVC_MAX_COMPONENTS]; ///< null if there are none, or constants
 };
 
 /// Cosines and sines of this many elements lie on the stack of a worker.

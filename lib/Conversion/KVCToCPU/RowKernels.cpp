@@ -10,6 +10,8 @@
 #include "Params.h"
 #include "QuantizeRow.h"
 
+#include "kvc/Conversion/FusedRope.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
@@ -35,6 +37,106 @@ static void forEachToken(Emitter &e, Value params, int64_t numTokensField, Value
   Value numTokens = e.load(e.i64Type(), e.offset(params, numTokensField));
   Value begin = e.mul(item, kTokensPerItem);
   e.loop(begin, e.min(e.add(begin, kTokensPerItem), numTokens), 1, body);
+}
+
+//===----------------------------------------------------------------------===//
+// Rope
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the rotation of rows.
+class Rotation {
+public:
+  /// `positions`: pointer to those of the tokens; `frequencies`: to those of the pairs, or
+  /// null. Takes memory on the stack: outside of loops.
+  Rotation(Emitter &e, RopeOp op, Value positions, Value frequencies)
+      : e(e), op(op), positions(positions), frequencies(frequencies),
+        element(getElementTypeOrSelf(op.getInput())), pairs(op.getRotaryWidth() / 2),
+        width(cast<RankedTensorType>(op.getInput().getType()).getDimSize(2)),
+        table(LLVM::AllocaOp::create(e.b, e.loc, e.ptrType(), e.f32Type(), e.i64(2 * pairs),
+                                     /*alignment=*/64)) {}
+
+  /// Computes the cosines and sines of a token, for all its heads.
+  void emitTable(Value token);
+  /// Rotates the row at `in`, of that token, to `out`.
+  void emitRow(Value in, Value out);
+  /// Bytes of a row.
+  int64_t rowBytes() const { return width * getByteWidth(element); }
+
+private:
+  /// The frequency of pair `pair` (i64) in f64.
+  Value emitFrequency(Value pair);
+
+  Emitter &e;
+  RopeOp op;
+  Value positions, frequencies;
+  Type element;
+  int64_t pairs, width;
+  Value table;
+};
+} // namespace
+
+Value Rotation::emitFrequency(Value pair) {
+  Type f64 = e.b.getF64Type();
+  if (frequencies)
+    return arith::ExtFOp::create(
+        e.b, e.loc, f64, e.load(e.f32Type(), e.offset(frequencies, e.mul(pair, 4))));
+  double step = -2.0 / op.getRotaryWidth() * std::log2(op.getTheta()->convertToDouble());
+  Value exponent = arith::MulFOp::create(
+      e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, f64, pair),
+      arith::ConstantOp::create(e.b, e.loc, e.b.getF64FloatAttr(step)));
+  return math::Exp2Op::create(e.b, e.loc, exponent);
+}
+
+void Rotation::emitTable(Value token) {
+  Value position = arith::SIToFPOp::create(
+      e.b, e.loc, e.b.getF64Type(),
+      e.load(e.i32Type(), e.offset(positions, e.mul(token, 4))));
+  e.loop(e.i64(0), e.i64(pairs), 1, [&](Value pair) {
+    Value angle = e.mulf(position, emitFrequency(pair));
+    auto narrow = [&](Value x) -> Value {
+      return arith::TruncFOp::create(e.b, e.loc, e.f32Type(), x);
+    };
+    Value entry = e.offset(table, e.mul(pair, 8));
+    e.store(narrow(math::CosOp::create(e.b, e.loc, angle)), entry);
+    e.store(narrow(math::SinOp::create(e.b, e.loc, angle)), e.offset(entry, 4));
+  });
+}
+
+void Rotation::emitRow(Value in, Value out) {
+  int64_t elementBytes = getByteWidth(element);
+  bool interleaved = op.getStyle() == RopeStyle::Interleaved;
+  e.loop(e.i64(0), e.i64(pairs), 1, [&](Value pair) {
+    Value first = e.mul(pair, (interleaved ? 2 : 1) * elementBytes);
+    int64_t second = (interleaved ? 1 : pairs) * elementBytes;
+    Value x = e.toF32(e.load(element, e.offset(in, first)));
+    Value y = e.toF32(e.load(element, e.offset(e.offset(in, first), second)));
+    Value entry = e.offset(table, e.mul(pair, 8));
+    Value cosine = e.load(e.f32Type(), entry);
+    Value sine = e.load(e.f32Type(), e.offset(entry, 4));
+    Value rotatedX = e.subf(e.mulf(x, cosine), e.mulf(y, sine));
+    Value rotatedY = e.addf(e.mulf(y, cosine), e.mulf(x, sine));
+    e.store(e.fromF32(rotatedX, element), e.offset(out, first));
+    e.store(e.fromF32(rotatedY, element), e.offset(e.offset(out, first), second));
+  });
+  e.loop(e.i64(2 * pairs), e.i64(width), 1, [&](Value i) {
+    Value offset = e.mul(i, elementBytes);
+    e.store(e.load(element, e.offset(in, offset)), e.offset(out, offset));
+  });
+}
+
+void emitRopeBody(Emitter &e, RopeOp op, Value params, Value item) {
+  int64_t heads = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
+  auto load = [&](int64_t field) { return e.load(e.ptrType(), e.offset(params, field)); };
+  Rotation rotation(e, op, load(offsetof(RopeParams, positions)),
+                    op.getFrequencies() ? load(offsetof(RopeParams, frequencies)) : Value());
+  forEachToken(e, params, offsetof(RopeParams, numTokens), item, [&](Value token) {
+    rotation.emitTable(token);
+    e.loop(e.i64(0), e.i64(heads), 1, [&](Value head) {
+      rotation.emitRow(emitTensorRow(e, params, offsetof(RopeParams, input), token, head),
+                       emitTensorRow(e, params, offsetof(RopeParams, output), token, head));
+    });
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -88,6 +190,22 @@ void emitAppendBody(Emitter &e, AppendOp op, Value params, Value item) {
   Value count;
   if (op.getNonfinite())
     count = LLVM::AllocaOp::create(e.b, e.loc, e.ptrType(), e.i32Type(), e.i64(1));
+  // Rows that are rotated first, one at a time.
+  SmallVector<std::optional<Rotation>> rotations(op.getValues().size());
+  SmallVector<Value> rotated(op.getValues().size());
+  for (auto [index, value] : llvm::enumerate(op.getValues())) {
+    RopeOp rope = getFusableRope(op, value);
+    if (!rope)
+      continue;
+    auto load = [&](int64_t field) { return e.load(e.ptrType(), e.offset(params, field)); };
+    Value frequencies;
+    if (rope.getFrequencies())
+      frequencies = load(offsetof(AppendParams, frequencies) + index * sizeof(float *));
+    rotations[index].emplace(e, rope, load(offsetof(AppendParams, positions)), frequencies);
+    rotated[index] =
+        LLVM::AllocaOp::create(e.b, e.loc, e.ptrType(), e.b.getI8Type(),
+                               e.i64(rotations[index]->rowBytes()), /*alignment=*/64);
+  }
   forEachToken(e, params, offsetof(AppendParams, numTokens), item, [&](Value token) {
     if (count)
       e.store(e.i32(0), count);
@@ -105,8 +223,15 @@ void emitAppendBody(Emitter &e, AppendOp op, Value params, Value item) {
             e.load(e.i64Type(), e.offset(params, field + offsetof(ArrayParam, pageStride)));
         Value pageAddress = e.offset(data, e.mul(page, stride));
         Type element = getElementTypeOrSelf(op.getValues()[index].getType());
-        e.loop(e.i64(0), e.i64(component.getHeads()), 1, [&](Value head) {
+        std::optional<Rotation> &rotation = rotations[index];
+        if (rotation)
+          rotation->emitTable(token);
+        e.loop(e.i64(0), e.i64(component.getHeads()), 1, [&, index = index](Value head) {
           Value source = emitTensorRow(e, params, value, token, head);
+          if (rotation) {
+            rotation->emitRow(source, rotated[index]);
+            source = rotated[index];
+          }
           if (isQuantized(component.getElementType()))
             return emitQuantizeRow(e, component, {params, field, page, inPage, head}, source,
                                    element, count);
@@ -122,71 +247,6 @@ void emitAppendBody(Emitter &e, AppendOp op, Value params, Value item) {
     Value counts = load(offsetof(AppendParams, nonfinite), e.ptrType());
     Value stride = load(offsetof(AppendParams, nonfiniteStride), e.i64Type());
     e.store(e.load(e.i32Type(), count), e.offset(counts, e.mul(token, stride)));
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Rope
-//===----------------------------------------------------------------------===//
-
-/// Emits the frequency of pair `pair` (i64) in f64.
-static Value emitFrequency(Emitter &e, RopeOp op, Value params, Value pair) {
-  Type f64 = e.b.getF64Type();
-  if (op.getFrequencies()) {
-    Value data = e.load(e.ptrType(), e.offset(params, offsetof(RopeParams, frequencies)));
-    return arith::ExtFOp::create(e.b, e.loc, f64,
-                                 e.load(e.f32Type(), e.offset(data, e.mul(pair, 4))));
-  }
-  double step = -2.0 / op.getRotaryWidth() * std::log2(op.getTheta()->convertToDouble());
-  Value exponent = arith::MulFOp::create(
-      e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, f64, pair),
-      arith::ConstantOp::create(e.b, e.loc, e.b.getF64FloatAttr(step)));
-  return math::Exp2Op::create(e.b, e.loc, exponent);
-}
-
-void emitRopeBody(Emitter &e, RopeOp op, Value params, Value item) {
-  auto type = cast<RankedTensorType>(op.getInput().getType());
-  Type element = type.getElementType(), f64 = e.b.getF64Type();
-  int64_t heads = type.getDimSize(1), width = type.getDimSize(2);
-  int64_t pairs = op.getRotaryWidth() / 2, elementBytes = getByteWidth(element);
-  bool interleaved = op.getStyle() == RopeStyle::Interleaved;
-  // Cosines and sines of one token, for all its heads.
-  Value table = LLVM::AllocaOp::create(e.b, e.loc, e.ptrType(), e.f32Type(), e.i64(2 * pairs),
-                                       /*alignment=*/64);
-  forEachToken(e, params, offsetof(RopeParams, numTokens), item, [&](Value token) {
-    Value positions = e.load(e.ptrType(), e.offset(params, offsetof(RopeParams, positions)));
-    Value position = arith::SIToFPOp::create(
-        e.b, e.loc, f64, e.load(e.i32Type(), e.offset(positions, e.mul(token, 4))));
-    e.loop(e.i64(0), e.i64(pairs), 1, [&](Value pair) {
-      Value angle = e.mulf(position, emitFrequency(e, op, params, pair));
-      auto narrow = [&](Value x) -> Value {
-        return arith::TruncFOp::create(e.b, e.loc, e.f32Type(), x);
-      };
-      Value entry = e.offset(table, e.mul(pair, 8));
-      e.store(narrow(math::CosOp::create(e.b, e.loc, angle)), entry);
-      e.store(narrow(math::SinOp::create(e.b, e.loc, angle)), e.offset(entry, 4));
-    });
-    e.loop(e.i64(0), e.i64(heads), 1, [&](Value head) {
-      Value in = emitTensorRow(e, params, offsetof(RopeParams, input), token, head);
-      Value out = emitTensorRow(e, params, offsetof(RopeParams, output), token, head);
-      e.loop(e.i64(0), e.i64(pairs), 1, [&](Value pair) {
-        Value first = e.mul(pair, (interleaved ? 2 : 1) * elementBytes);
-        int64_t second = (interleaved ? 1 : pairs) * elementBytes;
-        Value x = e.toF32(e.load(element, e.offset(in, first)));
-        Value y = e.toF32(e.load(element, e.offset(e.offset(in, first), second)));
-        Value entry = e.offset(table, e.mul(pair, 8));
-        Value cosine = e.load(e.f32Type(), entry);
-        Value sine = e.load(e.f32Type(), e.offset(entry, 4));
-        Value rotatedX = e.subf(e.mulf(x, cosine), e.mulf(y, sine));
-        Value rotatedY = e.addf(e.mulf(y, cosine), e.mulf(x, sine));
-        e.store(e.fromF32(rotatedX, element), e.offset(out, first));
-        e.store(e.fromF32(rotatedY, element), e.offset(e.offset(out, first), second));
-      });
-      e.loop(e.i64(2 * pairs), e.i64(width), 1, [&](Value i) {
-        Value offset = e.mul(i, elementBytes);
-        e.store(e.load(element, e.offset(in, offset)), e.offset(out, offset));
-      });
-    });
   });
 }
 

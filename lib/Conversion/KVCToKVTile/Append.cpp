@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Rows.h"
 
+#include "kvc/Conversion/FusedRope.h"
+
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::kvtile;
@@ -36,18 +38,11 @@ struct Appended {
 
 RopeOp kvc::getFusedRope(AppendOp append, Value value) {
   // What is not finite is counted by a kernel that reads the rotated rows.
-  if (append.getNonfinite())
-    return {};
-  auto rope = value.getDefiningOp<RopeOp>();
-  if (rope && value.hasOneUse() && rope.getBatch() == append.getBatch())
-    return rope;
-  return {};
+  return append.getNonfinite() ? RopeOp() : getFusableRope(append, value);
 }
 
 bool kvc::isFusedRope(RopeOp rope) {
-  if (!rope.getOutput().hasOneUse())
-    return false;
-  auto append = dyn_cast<AppendOp>(*rope.getOutput().getUsers().begin());
+  AppendOp append = getFusingAppend(rope);
   return append && getFusedRope(append, rope.getOutput());
 }
 
