@@ -58,7 +58,7 @@ struct AppendParams {
   int64_t nonfiniteStride;
   TensorParam values[KVC_MAX_COMPONENTS]; ///< before a fused rotation
   ComponentParam components[KVC_MAX_COMPONENTS];
-  const int32_t *positions; ///< for fused rotations
+  const int32_t *positions;                     ///< for fused rotations
   const float *frequencies[KVC_MAX_COMPONENTS]; ///< null if there are none, or constants
 };
 

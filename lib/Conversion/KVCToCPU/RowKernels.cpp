@@ -79,19 +79,18 @@ private:
 Value Rotation::emitFrequency(Value pair) {
   Type f64 = e.b.getF64Type();
   if (frequencies)
-    return arith::ExtFOp::create(
-        e.b, e.loc, f64, e.load(e.f32Type(), e.offset(frequencies, e.mul(pair, 4))));
+    return arith::ExtFOp::create(e.b, e.loc, f64,
+                                 e.load(e.f32Type(), e.offset(frequencies, e.mul(pair, 4))));
   double step = -2.0 / op.getRotaryWidth() * std::log2(op.getTheta()->convertToDouble());
-  Value exponent = arith::MulFOp::create(
-      e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, f64, pair),
-      arith::ConstantOp::create(e.b, e.loc, e.b.getF64FloatAttr(step)));
+  Value exponent =
+      arith::MulFOp::create(e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, f64, pair),
+                            arith::ConstantOp::create(e.b, e.loc, e.b.getF64FloatAttr(step)));
   return math::Exp2Op::create(e.b, e.loc, exponent);
 }
 
 void Rotation::emitTable(Value token) {
   Value position = arith::SIToFPOp::create(
-      e.b, e.loc, e.b.getF64Type(),
-      e.load(e.i32Type(), e.offset(positions, e.mul(token, 4))));
+      e.b, e.loc, e.b.getF64Type(), e.load(e.i32Type(), e.offset(positions, e.mul(token, 4))));
   e.loop(e.i64(0), e.i64(pairs), 1, [&](Value pair) {
     Value angle = e.mulf(position, emitFrequency(pair));
     auto narrow = [&](Value x) -> Value {
