@@ -131,7 +131,8 @@ void HostFunction::emitAppend(AppendOp op) {
   for (Value value : op.getValues())
     if (!getFusableRope(op, value)) // the input of a rotation has been checked
       tensors.push_back(value);
-  checkTokens(op, tensors, tokens);
+  if (!tensors.empty())
+    checkTokens(op, tensors, tokens);
   Value params = allocate(sizeof(AppendParams));
   abi.store(batchField(batch, offsetof(kvc_batch_t, positions), e.ptrType()), params,
             offsetof(AppendParams, positions));

@@ -9,10 +9,19 @@
 // CHECK-LABEL: llvm.func internal @fused.append(
 // CHECK:         math.cos
 // CHECK-NOT:   @fused.rope
-// CHECK-LABEL: llvm.func internal @returned.run(
+// CHECK-LABEL: llvm.func internal @alone.run(
 func.func @fused(%k: !rows, %v: !rows, %cache: !cache, %batch: !kvc.batch) {
   %r = kvc.rope %k at %batch {theta = 1.0e4 : f64, rotary_width = 64 : i64} : !rows
   kvc.append %cache[k: %r, v: %v] at %batch : !cache, !rows, !rows
+  return
+}
+
+// Nothing else is appended.
+// CHECK-LABEL: llvm.func internal @alone.append(
+// CHECK:         math.cos
+func.func @alone(%k: !rows, %cache: !cache, %batch: !kvc.batch) {
+  %r = kvc.rope %k at %batch {theta = 1.0e4 : f64, rotary_width = 64 : i64} : !rows
+  kvc.append %cache[k: %r] at %batch : !cache, !rows
   return
 }
 
