@@ -1,9 +1,10 @@
 """Every combination of quantised caches, each once, against float64.
 
 The product of what keys and values hold, scales and their type, zero points, query heads
-a KV head, phases, and targets with their tiers. Rows of bf16 are 80 columns wide, which
-is no multiple of a group, on pages of 16; the pairwise set of test_quantized.py has the
-other widths, pages, layouts and types of rows. Takes about an hour of one core.
+a KV head, phases, targets with their tiers, widths and pages. Rows are of bf16, in widths
+that are and are not a multiple of a group, on pages of a power of two and of none; the
+pairwise set of test_quantized.py has the other widths, pages, layouts and types of rows.
+Takes about two hours of two cores.
 
   PYTHONPATH=build/python build/venv/bin/python test/python/quantized_product.py --jobs=2
 """
@@ -26,8 +27,8 @@ TARGETS = (
     *DEVICES,
 )
 PRODUCT = {
-    **AXES, "k": ELEMENTS, "v": ELEMENTS, "rows": ("bf16",), "group": (1, 4), "width": (80,),
-    "page": (16,), "target": TARGETS,
+    **AXES, "k": ELEMENTS, "v": ELEMENTS, "rows": ("bf16",), "group": (1, 4), "width": (64, 80),
+    "page": (16, 48), "target": TARGETS,
 }  # fmt: skip
 #: Rows that one process takes at a time.
 CHUNK = 60
