@@ -124,8 +124,8 @@ public:
   Value blockIdZ();
   Value gridDimY();
   Value shuffleXor(Value value, int64_t lanes);
-  /// The value of lane `lane`.
-  Value shuffle(Value value, int64_t lane);
+  /// The value of lane `lane`, which the lanes may choose differently.
+  Value shuffle(Value value, Value lane);
   /// True in all lanes of a warp if `condition` is in any.
   Value anyLane(Value condition);
   void barrier() { mlir::NVVM::Barrier0Op::create(b, loc); }

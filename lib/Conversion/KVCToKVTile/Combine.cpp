@@ -45,8 +45,7 @@ private:
   }
   void emitRow(const MergeEntryValues &entry, Value token);
   /// Puts together kColumns neighbouring columns, the `index`th of these.
-  void emitColumns(const MergeEntryValues &entry, Value token, Value index, Value max,
-                   Value sink);
+  void emitColumns(const MergeEntryValues &entry, Value token, Value index, Value sink);
 
   AttentionOp op;
   const KernelShape &shape;
@@ -77,23 +76,31 @@ Value CombineKernel::partRow(const MergeEntryValues &entry, Value part, Value to
 }
 
 void CombineKernel::emitColumns(const MergeEntryValues &entry, Value token, Value index,
-                                Value max, Value sink) {
-  Value reference = emitFiniteMax(k, max), column = k.mul(index, kColumns);
+                                Value sink) {
+  Value column = k.mul(index, kColumns);
   Type columnsType = VectorType::get(kColumns, k.f32Type());
-  SmallVector<Value> totals = k.forRange(
-      k.i32(0), entry.partCount, k.i32(1), SmallVector<Value>(1 + kColumns, k.f32(0.0)),
-      [&](Value part, ValueRange carried) {
+  // The maximum, the sum and the columns, which follow the maximum: their statistics are
+  // read once, and no part waits for all others'.
+  SmallVector<Value> totals(2 + kColumns, k.f32(0.0));
+  totals[0] = k.minusInfinity();
+  totals = k.forRange(
+      k.i32(0), entry.partCount, k.i32(1), totals,
+      [&](Value part, ValueRange carried) -> SmallVector<Value> {
         Value row = partRow(entry, part, token), stats = loadStats(row);
-        Value factor = k.exp2(k.subF(k.first(stats), reference));
         Value offset = k.add(k.mul(row, shape.valueWidth), k.toI64(column));
         Value address = k.element(kernel.arguments.get(KernelValue::PartsOutput), offset, 4);
         SmallVector<Value> sums = {k.second(stats)};
         llvm::append_range(sums, k.fromVector(k.load(columnsType, address, 4 * kColumns)));
-        for (auto [sum, total] : llvm::zip(sums, carried))
-          sum = k.addF(total, k.mulF(sum, factor));
-        return sums;
+        Value max = k.maxF(carried[0], k.first(stats)), reference = emitFiniteMax(k, max);
+        Value before = k.exp2(k.subF(carried[0], reference));
+        Value factor = k.exp2(k.subF(k.first(stats), reference));
+        SmallVector<Value> results = {max};
+        for (auto [sum, total] : llvm::zip(sums, carried.drop_front()))
+          results.push_back(k.addF(k.mulF(total, before), k.mulF(sum, factor)));
+        return results;
       });
-  SummedRow row = emitDividedRow(k, {max, totals[0], {totals.begin() + 1, totals.end()}}, sink);
+  SummedRow row =
+      emitDividedRow(k, {totals[0], totals[1], {totals.begin() + 2, totals.end()}}, sink);
 
   Type element = getElementTypeOrSelf(op.getOutput());
   Value outToken = k.add(entry.queryBegin, token);
@@ -110,11 +117,8 @@ void CombineKernel::emitColumns(const MergeEntryValues &entry, Value token, Valu
 
 void CombineKernel::emitRow(const MergeEntryValues &entry, Value token) {
   Value sink = kernel.loadSink(op.getSinks());
-  Value max = kernel.maxOf(entry.partCount, [&](Value part) {
-    return k.first(loadStats(partRow(entry, part, token)));
-  });
   kernel.forColumns(shape.valueWidth / kColumns,
-                    [&](Value index) { emitColumns(entry, token, index, max, sink); });
+                    [&](Value index) { emitColumns(entry, token, index, sink); });
 }
 
 void CombineKernel::emit(StringRef name, const KernelDescription &origin) {
@@ -135,10 +139,15 @@ void CombineKernel::emit(StringRef name, const KernelDescription &origin) {
       kernel.begin(name, origin, KernelKind::Combine, shape.queryHeads, tokenBlocks);
   created.setMaxRegisters(kMaxRegisters);
   Value counts = arguments.get(KernelValue::ListCounts);
-  Value merges = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, merges)), 4);
+  // Two neighbours, by one request.
+  static_assert(offsetof(WorkCounts, merges) % 8 == 0 &&
+                offsetof(WorkCounts, cluster) == offsetof(WorkCounts, merges) + 4);
+  Type pair = VectorType::get(2, k.i32Type());
+  SmallVector<Value> loaded =
+      k.fromVector(k.load(pair, k.at(counts, offsetof(WorkCounts, merges)), 8));
   if (shape.cluster > 1)
-    cluster = k.load(k.i32Type(), k.at(counts, offsetof(WorkCounts, cluster)), 4);
-  kernel.forEntries(merges, [&](Value index) {
+    cluster = loaded[1];
+  kernel.forEntries(loaded[0], [&](Value index) {
     MergeEntryValues entry = loadEntry(index);
     auto emitRows = [&] {
       k.forRange(k.blockIdZ(), entry.queryCount, k.i32(tokenBlocks),

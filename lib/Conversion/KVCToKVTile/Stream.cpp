@@ -120,8 +120,11 @@ private:
   Scales valueScales;
   /// Of each term with zero points, the sums of the query's rows for each group.
   SmallVector<SmallVector<Value>> querySums;
-  /// Threads a row of the copies of each slot, and the lookup of its page ids.
-  SmallVector<int64_t> lanes, lookups;
+  /// Threads a row of the copies of each slot, if they are dealt, and the lookup of its page
+  /// ids.
+  SmallVector<int64_t> lanes;
+  SmallVector<bool> dealt;
+  SmallVector<int64_t> lookups;
   SmallVector<int64_t> lookupLanes;
 };
 } // namespace
@@ -196,7 +199,8 @@ void StreamSkeleton::emitProduce(Region &region, Value item) {
   for (auto [i, array] : llvm::enumerate(shape.arrays))
     FetchOp::create(b, loc, arguments.array(array),
                     block.getArgument(1 + numSlots + lookups[i]), item, kvHead,
-                    block.getArgument(0), lanes[i], block.getArgument(1 + i));
+                    block.getArgument(0), b.getI64IntegerAttr(lanes[i]),
+                    dealt[i] ? b.getUnitAttr() : UnitAttr(), block.getArgument(1 + i));
   YieldOp::create(b, loc, ValueRange());
 }
 
@@ -495,21 +499,23 @@ StreamSkeleton::Scales StreamSkeleton::loadTermScales(unsigned term) {
 
 void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   CacheType cache = op.getCache().getType();
-  auto copyBytesOf = [&](StringRef name) {
+  auto rowBytesOf = [&](StringRef name) {
     CacheArray array = cache.getArrays()[cache.getArrayIndex(name)];
-    return CopyPlan::getCopyBytes(array.width *
-                                  array.getMemoryElement().getIntOrFloatBitWidth() / 8);
+    return array.width * array.getMemoryElement().getIntOrFloatBitWidth() / 8;
   };
   for (auto [slot, array] : llvm::zip(shape.slots, shape.arrays)) {
-    lanes.push_back(CopyPlan::chooseLanes(slot.getRowBytes() / copyBytesOf(array)));
-    // Where all threads are in one page at a time, it is the same however many share a row.
+    // Decode waits for memory. Rows of scales are small, for the registers of addresses.
+    int64_t rowBytes = rowBytesOf(array), copyBytes = CopyPlan::getCopyBytes(rowBytes);
+    dealt.push_back(origin.phase == KernelPhase::Decode && !slot.isLinear() &&
+                    CopyPlan::splitsSectors(rowBytes));
+    lanes.push_back(dealt.back() ? CopyPlan::kDealtLanes
+                                 : CopyPlan::chooseLanes(slot.getRowBytes() / copyBytes));
     auto planOf = [&](int64_t rowLanes) {
       return CopyPlan::get(shape.stream.getKeys(), rowLanes, shape.threads,
                            cache.getPageSize());
     };
     auto *found = llvm::find_if(lookupLanes, [&](int64_t other) {
-      return other == lanes.back() ||
-             (planOf(other).sharesPages && planOf(lanes.back()).sharesPages);
+      return planOf(other).sharesPages(planOf(lanes.back()));
     });
     lookups.push_back(found - lookupLanes.begin());
     if (found == lookupLanes.end())
@@ -519,7 +525,7 @@ void StreamSkeleton::emit(StringRef name, const KernelDescription &origin) {
   for (Value query : op.getQueries())
     arguments.addTensor(query, shape.stagesQuery() ? 16 : 4);
   for (StringRef array : shape.arrays)
-    arguments.addArray(array, copyBytesOf(array));
+    arguments.addArray(array, CopyPlan::getCopyBytes(rowBytesOf(array)));
   for (const CacheArray &array : cache.getArrays())
     if (array.isStatic && isRead(array.name))
       arguments.addArray(array.name);

@@ -218,8 +218,8 @@ Value KernelBuilder::shuffleXor(Value value, int64_t lanes) {
                               i32(kWarpSize - 1), NVVM::ShflKind::bfly, UnitAttr());
 }
 
-Value KernelBuilder::shuffle(Value value, int64_t lane) {
-  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(lane),
+Value KernelBuilder::shuffle(Value value, Value lane) {
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, lane,
                               i32(kWarpSize - 1), NVVM::ShflKind::idx, UnitAttr());
 }
 

@@ -1,5 +1,6 @@
 // RUN: kvc-opt %s -kvc-plan -verify-roundtrip | FileCheck %s
 // RUN: kvc-opt %s -kvc-plan=batch=64 | FileCheck %s --check-prefix=BATCH
+// RUN: kvc-opt %s -kvc-plan=batch=1 | FileCheck %s --check-prefix=SINGLE
 // RUN: kvc-opt %s -kvc-plan="forms=heads_m:32" | FileCheck %s --check-prefix=ROWS
 // RUN: kvc-opt %s -kvc-plan="split=65 prefill-forms=rows:64x48 cluster=2" | FileCheck %s --check-prefix=SPLIT
 // RUN: kvc-opt %s -kvc-plan="forms=tokens_m,heads_m" | FileCheck %s --check-prefix=NARROW
@@ -32,12 +33,15 @@ func.func @llama(%q: tensor<?x32x128xbf16>, %cache: !llama, %batch: !kvc.batch)
 }
 
 // 48 query heads share a KV head. The caches of 8 sequences, 8 * 4096 * 256 bytes = 8 MiB,
-// stay in half of the last cache, 25 MiB: blocks of 24 rows read them twice, and there are
-// twice as many blocks. Those of 64 sequences, 64 MiB, are read once, by 48 rows.
+// stay in half of the last cache, 25 MiB, from where 24 rows would read them twice with
+// twice as many blocks. By less than a tenth of the time that is no reason to: 48 rows read
+// them once. The blocks of one sequence are few, and 24 rows are worth it.
 // CHECK-LABEL: func.func @multi_query
-// CHECK:         decode = <form = tokens_m, rows = 24,
+// CHECK:         decode = <form = heads_m, rows = 48,
 // BATCH-LABEL: func.func @multi_query
 // BATCH:         decode = <form = heads_m, rows = 48,
+// SINGLE-LABEL: func.func @multi_query
+// SINGLE:        decode = <form = tokens_m, rows = 24,
 func.func @multi_query(%q: tensor<?x48x64xbf16>, %cache: !one, %batch: !kvc.batch)
     -> tensor<?x48x64xbf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]
@@ -47,13 +51,12 @@ func.func @multi_query(%q: tensor<?x48x64xbf16>, %cache: !one, %batch: !kvc.batc
 
 // Falcon 7B: 71 query heads share a KV head. 72 rows would read the caches once, and leave
 // no registers for scores: query 72 * 64 / 64 = 72, output 72 * 64 / 32 = 144, statistics
-// of 72 / 4 rows 4 * 18 = 72, others 64 are 352. Nor do 40 rows fit: query 40, output 80,
-// scores 40 * (128 / 8) / 32 = 20, probabilities in two terms, as the value is narrower than
-// 128, 2 * 10, statistics 40, others 64 are 264. As M, 48 rows have their query in shared
-// memory, and read the caches twice: output 96, scores 24, probabilities 24, statistics of
-// 48 / 8 rows 24, others 64: 232.
+// of 72 / 4 rows 4 * 18 = 72, others 64 are 352. As M, 80 rows have their query in shared
+// memory, and no registers either: output 160, scores 80 * 16 / 32 = 40, probabilities in
+// two terms, as the value is narrower than 128, 40, statistics 40, others 64: 344. Where
+// warps split the columns, they do: output 80 * 64 / (32 * 4) = 40.
 // BATCH-LABEL: func.func @falcon
-// BATCH:         decode = <form = heads_m, rows = 48, keys = 128, stages = 3, warps = 8,
+// BATCH:         decode = <form = columns, rows = 80, keys = 64, stages = 3, warps = 4,
 // BATCH-SAME:    prefill = <form = rows, {{.*}} query_tokens = 1>
 func.func @falcon(%q: tensor<?x71x64xbf16>, %cache: !one, %batch: !kvc.batch)
     -> tensor<?x71x64xbf16> {
@@ -93,7 +96,8 @@ func.func @gemma(%q: tensor<?x16x256xf16>, %cache: !gemma, %batch: !kvc.batch)
 
 // Width 8, one head: long tiles, as a short one is little to wait for memory with.
 // CHECK-LABEL: func.func @tiny
-// CHECK:         keys = 256, {{.*}} prefill = <form = rows,
+// A work item has 64 KiB of the cache, of 32 bytes a token.
+// CHECK:         keys = 256, {{.*}} prefill = <form = rows, {{.*}} split = 2048,
 func.func @tiny(%q: tensor<?x1x8xf16>, %cache: !tiny, %batch: !kvc.batch)
     -> tensor<?x1x8xf16> {
   %out = kvc.attention %cache at %batch terms(%q * k) value(v) score [#kvc.causal]

@@ -124,28 +124,28 @@ func.func @lanes(%table: !llvm.ptr<1>, %item: !kvtile.item, %tile: i32) {
 
 // -----
 
-// 16 rows at once, each in a page of its own.
+// 64 rows of each warp, each in a page of its own; a lane has two.
 kvtile.kernel @lookup(%table: !llvm.ptr<1>, %items: !llvm.ptr<1>, %n: i32)
     attributes {threads = 128 : i32, shared_bytes = 0 : i32, max_registers = 255 : i32} {
   %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
-  // expected-error@below {{'kvtile.lookup' op expected 4 page ids for 64 keys, 8 lanes and 128 threads, got 3}}
-  %ids = kvtile.lookup %table[%item, %n] keys 64 page 16 lanes 8
+  // expected-error@below {{'kvtile.lookup' op expected 2 page ids for 256 keys, 8 lanes and 128 threads, got 3}}
+  %ids = kvtile.lookup %table[%item, %n] keys 256 page 1 lanes 8
       : !llvm.ptr<1> -> !kvtile.page_ids<3>
   kvtile.return
 }
 
 // -----
 
-kvtile.kernel @fetch(%pages: !kvtile.pages<16, 8x64xbf16>, %table: !llvm.ptr<1>,
+kvtile.kernel @fetch(%pages: !kvtile.pages<1, 8x64xbf16>, %table: !llvm.ptr<1>,
                      %items: !llvm.ptr<1>, %n: i32)
     attributes {threads = 128 : i32, shared_bytes = 16384 : i32, max_registers = 255 : i32} {
   %item = kvtile.work_item %items[%n] : !llvm.ptr<1>
-  %ids = kvtile.lookup %table[%item, %n] keys 64 page 16 lanes 8
-      : !llvm.ptr<1> -> !kvtile.page_ids<4>
-  %slot = kvtile.slot 0 : !kvtile.slot<128x64xbf16>
-  // expected-error@below {{'kvtile.fetch' op expected 8 page ids for 128 keys, 8 lanes and 128 threads, got 4}}
+  %ids = kvtile.lookup %table[%item, %n] keys 128 page 1 lanes 8
+      : !llvm.ptr<1> -> !kvtile.page_ids<1>
+  %slot = kvtile.slot 0 : !kvtile.slot<256x64xbf16>
+  // expected-error@below {{'kvtile.fetch' op expected 2 page ids for 256 keys, 8 lanes and 128 threads, got 1}}
   kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 8 to %slot
-      : !kvtile.pages<16, 8x64xbf16>, !kvtile.page_ids<4>, !kvtile.slot<128x64xbf16>
+      : !kvtile.pages<1, 8x64xbf16>, !kvtile.page_ids<1>, !kvtile.slot<256x64xbf16>
   kvtile.return
 }
 
@@ -172,12 +172,22 @@ func.func @short_swizzle(%pages: !kvtile.pages<16, 8x80xbf16>, %ids: !kvtile.pag
 
 // -----
 
-// Rows of 24 bytes, copied by 8.
-func.func @chunks(%pages: !kvtile.pages<16, 8x6xf32>, %ids: !kvtile.page_ids<2>,
-                  %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x6xf32, linear>) {
-  // expected-error@below {{'kvtile.fetch' op expected lanes that divide the chunks for rows of 3 chunks, got 2}}
-  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 2 to %slot
-      : !kvtile.pages<16, 8x6xf32>, !kvtile.page_ids<2>, !kvtile.slot<64x6xf32, linear>
+// Rows of 96 bytes, copied by 16.
+func.func @chunks(%pages: !kvtile.pages<16, 8x24xf32>, %ids: !kvtile.page_ids<2>,
+                  %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x24xf32, linear>) {
+  // expected-error@below {{'kvtile.fetch' op expected lanes that divide the chunks for rows of 6 chunks, got 4}}
+  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 4 to %slot
+      : !kvtile.pages<16, 8x24xf32>, !kvtile.page_ids<2>, !kvtile.slot<64x24xf32, linear>
+  return
+}
+
+// -----
+
+func.func @dealt(%pages: !kvtile.pages<16, 8x40xbf16>, %ids: !kvtile.page_ids<2>,
+                 %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x48xbf16>) {
+  // expected-error@below {{'kvtile.fetch' op expected 4 lanes for dealt copies, got 2}}
+  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 2 dealt to %slot
+      : !kvtile.pages<16, 8x40xbf16>, !kvtile.page_ids<2>, !kvtile.slot<64x48xbf16>
   return
 }
 

@@ -28,12 +28,12 @@ kvtile.kernel @stream(%pages: !kvtile.pages<16, 8x64xbf16>, %table: !llvm.ptr<1>
   kvtile.stream %begin to %end stages 3 offset 0 slots [!slot] lookup {
   ^bb0(%tile: i32):
     %ids = kvtile.lookup %table[%item, %tile] keys 64 page 16 lanes 8
-        : !llvm.ptr<1> -> !kvtile.page_ids<4>
-    kvtile.yield %ids : !kvtile.page_ids<4>
+        : !llvm.ptr<1> -> !kvtile.page_ids<1>
+    kvtile.yield %ids : !kvtile.page_ids<1>
   } produce {
-  ^bb0(%tile: i32, %slot: !slot, %ids: !kvtile.page_ids<4>):
+  ^bb0(%tile: i32, %slot: !slot, %ids: !kvtile.page_ids<1>):
     kvtile.fetch %pages[%ids, %zero] of %item tile %tile lanes 8 to %slot
-        : !kvtile.pages<16, 8x64xbf16>, !kvtile.page_ids<4>, !slot
+        : !kvtile.pages<16, 8x64xbf16>, !kvtile.page_ids<1>, !slot
     kvtile.yield
   } consume {
   ^bb0(%tile: i32, %slot: !slot):

@@ -33,6 +33,10 @@ static constexpr int64_t kMaxPrefillBatch = 1 << 10, kMaxQueryTokens = 1 << 14;
 /// Without an option: long enough on a CPU that parts cost nothing, and on a
 /// GPU so short that the lengths of a batch can be cut evenly.
 static constexpr int64_t kCPUSplit = 4096, kGPUSplit = 256;
+/// Bytes of the cache that a work item of a GPU may have for more keys than that: beside
+/// them, what each of its warps reads (the item, page ids) and its cluster (the query)
+/// should be little.
+static constexpr int64_t kGPUItemBytes = 64 * 1024;
 
 namespace {
 struct PlanPass final : kvc::impl::PlanPassBase<PlanPass> {
@@ -42,6 +46,8 @@ struct PlanPass final : kvc::impl::PlanPassBase<PlanPass> {
 private:
   LogicalResult readOptions();
   bool isGPU() const { return processor.getKind() == TargetKind::GPU; }
+  /// Keys that schedules are split at, or a multiple of.
+  int64_t splitOf(AttentionOp op) const;
   Problem problemOf(AttentionOp op, Phase phase) const;
   /// Plan an attention that has no schedule, and report to `os` if there is
   /// one.
@@ -53,7 +59,6 @@ private:
   CPUTier cpuTier = CPUTier::Plain;
   TargetAttr processor;
   AllowedForms allowedDecode, allowedPrefill;
-  int64_t itemKeys = 0; ///< What schedules are split at, or a multiple of.
 };
 } // namespace
 
@@ -101,15 +106,21 @@ LogicalResult PlanPass::readOptions() {
   if (!llvm::is_contained({1, 2, 4, 8}, int64_t(cluster)))
     return emitError() << "expected a cluster of 1, 2, 4 or 8 thread blocks, got "
                        << cluster.getValue();
-  itemKeys = split;
-  if (itemKeys == 0)
-    itemKeys = isGPU() ? kGPUSplit : kCPUSplit;
   return success(
-      succeeded(check("a split", "keys", itemKeys, kMaxSplit)) &&
+      (split == 0 || succeeded(check("a split", "keys", split, kMaxSplit))) &&
       succeeded(check("a batch", "sequences", batch, kMaxBatch)) &&
       succeeded(check("a kv-len", "tokens", kvLen, kMaxTokens)) &&
       succeeded(check("a prefill-batch", "sequences", prefillBatch, kMaxPrefillBatch)) &&
       succeeded(check("a q-len", "tokens", qLen, kMaxQueryTokens)));
+}
+
+int64_t PlanPass::splitOf(AttentionOp op) const {
+  if (split != 0)
+    return split;
+  if (!isGPU())
+    return kCPUSplit;
+  int64_t tokenBytes = problemOf(op, Phase::Decode).tokenBytes;
+  return std::max<int64_t>(kGPUSplit, llvm::bit_floor<uint64_t>(kGPUItemBytes / tokenBytes));
 }
 
 Problem PlanPass::problemOf(AttentionOp op, Phase phase) const {
@@ -120,7 +131,7 @@ Problem PlanPass::problemOf(AttentionOp op, Phase phase) const {
 void PlanPass::planOnCPU(AttentionOp op, raw_ostream *os) const {
   bool isGiven = static_cast<bool>(op.getScheduleAttr());
   if (!isGiven)
-    op.setScheduleAttr(planCPU(op, cpuTier, itemKeys));
+    op.setScheduleAttr(planCPU(op, cpuTier, splitOf(op)));
   auto schedule = dyn_cast<CPUScheduleAttr>(op.getScheduleAttr());
   if (!os || !schedule)
     return;
@@ -178,7 +189,7 @@ void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
     bool isDecode = phase == Phase::Decode;
     Problem problem = problemOf(op, phase);
     SmallVector<Candidate> candidates = rankStreams(
-        problem, isDecode ? allowedDecode : allowedPrefill, itemKeys, element, processor);
+        problem, isDecode ? allowedDecode : allowedPrefill, splitOf(op), element, processor);
     if (os)
       printGPUReport(*os, op, problem, processor, candidates, /*given=*/false);
     if (candidates.empty() || !candidates.front().cost.misfit.empty())
@@ -188,7 +199,7 @@ void PlanPass::planOnGPU(AttentionOp op, raw_ostream *os) const {
   bool merges = streams[0].getForm() != StreamForm::Rows;
   int64_t tiles = std::lcm(streams[0].getKeys(), streams[1].getKeys());
   op.setScheduleAttr(GPUScheduleAttr::get(op.getContext(), streams[0], streams[1],
-                                          llvm::alignTo(itemKeys, tiles),
+                                          llvm::alignTo(splitOf(op), tiles),
                                           merges ? int64_t(cluster) : 1));
 }
 

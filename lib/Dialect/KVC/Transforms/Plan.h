@@ -66,12 +66,13 @@ struct Problem {
   double conversions = 0, offsets = 0;
   int64_t offsetValueColumns = 0; ///< Columns of the value that have one.
   int64_t tokenScales = 0;        ///< Scales and zero points of a token.
+  int64_t dealtCopies = 0;        ///< Of 8 tokens, of a lane: where they are dealt.
   bool meetsCodes = false;    ///< Rows of the query that do are in shared memory.
   int64_t keyGroups = 1;      ///< Groups along a key, which are summed apart.
   /// Columns of the value that lie between each other, that share a scale, and groups of
   /// those that a token has scales for.
   int64_t interleave = 1, valueGroup = 0, valueGroups = 1;
-  bool hasValueZeros = false;
+  bool hasKeyZeros = false, hasValueZeros = false;
   bool isDeterministic = false;
 
   int64_t queryHeads() const { return kvHeads * group; }

@@ -16,8 +16,9 @@ using namespace kvc;
 using namespace kvc::plan;
 
 static constexpr int64_t kMaxRows = 128, kMaxQueryTokens = 4096;
-/// Times so close to the least are taken for equal.
-static constexpr double kEqualTimes = 1.02;
+/// Times so close to the least are taken for equal, and for close: nearer than what the
+/// model knows of a cache that another kernel may just have filled.
+static constexpr double kEqualTimes = 1.02, kCloseTimes = 1.1;
 /// An estimate of registers up to which fewer instructions are worth more.
 static constexpr int64_t kFewRegisters = 200;
 /// Columns of a value beyond which the form `columns` is always considered.
@@ -144,15 +145,21 @@ static void addCandidates(const Problem &problem, const AllowedForms &forms, int
 SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedForms &forms,
                                          int64_t split, Type element, TargetAttr target) {
   // Where columns are split, warps wait for each other twice a tile: for values
-  // whose accumulators would leave a warp no other way than a few rows, or
-  // none.
+  // whose accumulators would leave a warp no other way than a few rows, or none, and for
+  // decode of more rows than others can hold, which would read the cache once for each part.
   AllowedForms usual, wide;
   for (const AllowedForm &allowed : forms)
     (allowed.form == StreamForm::Columns ? wide : usual).push_back(allowed);
   SmallVector<Candidate> candidates;
   addCandidates(problem, usual, split, element, target, candidates);
-  if (problem.valuePadded > kWideValue ||
-      llvm::none_of(candidates, [](const Candidate &c) { return c.cost.misfit.empty(); }))
+  auto readersOf = [&](const Candidate &candidate) {
+    return llvm::divideCeil(problem.group, candidate.stream.getRows());
+  };
+  bool isDecode = problem.phase == Phase::Decode;
+  auto suffices = [&](const Candidate &c) {
+    return c.cost.misfit.empty() && (!isDecode || readersOf(c) == 1);
+  };
+  if (problem.valuePadded > kWideValue || llvm::none_of(candidates, suffices))
     addCandidates(problem, wide, split, element, target, candidates);
 
   // Equal to a nanosecond is equal; then their order above decides.
@@ -163,22 +170,32 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
   };
   llvm::stable_sort(candidates,
                     [&](const Candidate &a, const Candidate &b) { return key(a) < key(b); });
-  if (problem.phase != Phase::Decode || candidates.empty())
+  if (!isDecode || candidates.empty())
     return candidates;
-  // Of those that the model cannot tell from the best, the one that reads the cache the
-  // fewest times; over codes then the one with the least to do, with the smallest tiles.
-  double most = candidates.front().cost.seconds * kEqualTimes;
-  auto end = llvm::find_if(candidates, [&](const Candidate &c) {
-    return !c.cost.misfit.empty() || c.cost.seconds > most;
-  });
-  auto order = [&](const Candidate &candidate) {
-    const GPUCost &cost = candidate.cost;
-    int64_t readers = llvm::divideCeil(problem.group, candidate.stream.getRows());
-    bool hasCodes = problem.decodesCodes();
-    return std::make_tuple(readers, hasCodes && cost.registers > kFewRegisters,
-                           hasCodes ? cost.instructions : 0, hasCodes ? cost.shared : 0);
+  // Of close ones, those that read the cache the fewest times; over codes, of equal ones
+  // among these, the one with the least to do, then with the smallest tiles.
+  auto endOf = [&](double factor, auto isAlike) {
+    const Candidate &best = candidates.front();
+    return llvm::find_if(candidates, [&](const Candidate &c) {
+      return !c.cost.misfit.empty() || c.cost.seconds > best.cost.seconds * factor ||
+             !isAlike(best, c);
+    });
   };
-  std::stable_sort(candidates.begin(), end,
-                   [&](const Candidate &a, const Candidate &b) { return order(a) < order(b); });
+  auto close = endOf(kCloseTimes, [](auto &, auto &) { return true; });
+  std::stable_sort(candidates.begin(), close, [&](const Candidate &a, const Candidate &b) {
+    return readersOf(a) < readersOf(b);
+  });
+  if (!problem.decodesCodes())
+    return candidates;
+  auto equal = endOf(kEqualTimes, [&](const Candidate &a, const Candidate &b) {
+    return readersOf(a) == readersOf(b);
+  });
+  auto order = [](const Candidate &candidate) {
+    const GPUCost &cost = candidate.cost;
+    return std::make_tuple(cost.registers > kFewRegisters, cost.instructions, cost.shared);
+  };
+  std::stable_sort(candidates.begin(), equal, [&](const Candidate &a, const Candidate &b) {
+    return order(a) < order(b);
+  });
   return candidates;
 }

@@ -21,8 +21,12 @@ static constexpr int64_t kRegisterUnit = 256, kReservedShared = 1024;
 /// with these no kernel of an estimate up to 255 was seen to spill.
 static constexpr int64_t kOtherRegisters = 64, kRowRegisters = 4;
 
-/// The same for codes on their way to operands, and for each group along a key.
-static constexpr int64_t kCodeRegisters = 24, kKeyGroupRegisters = 5;
+/// The same for codes on their way to operands, and for each group along a key, of which a
+/// warp has the scales of its own keys, or in form rows of all.
+static constexpr int64_t kCodeRegisters = 24, kKeyGroupRegisters = 5, kAllKeysRegisters = 3;
+
+/// For a copy that is dealt: addresses in global and shared memory, what part it has.
+static constexpr int64_t kDealtRegisters = 6;
 
 /// Rows whose statistics a thread has.
 static int64_t getThreadRows(const Shape &s) {
@@ -39,16 +43,19 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
     // Sums of a group beside those of all, and probabilities beside weights.
     codes = kCodeRegisters + (problem.valueGroups > 1 ? scores : 0) + 2 * getThreadRows(s);
     if (problem.keyGroups > 1)
-      codes += scores + problem.keyGroups * kKeyGroupRegisters;
-    if (s.keepsOffsets() && problem.offsets > 0)
-      codes += problem.keyGroups * getThreadRows(s);
+      codes += scores + problem.keyGroups *
+                            (kKeyGroupRegisters +
+                             (s.form == StreamForm::Rows ? kAllKeysRegisters : 0));
+    // What is taken off for each row of the query: offsets, and zero points.
+    int64_t corrections = (s.keepsOffsets() && problem.offsets > 0) + problem.hasKeyZeros;
+    codes += corrections * problem.keyGroups * getThreadRows(s);
     // Sums of zero points; where warps split the columns, each needs those of all keys.
     if (problem.hasValueZeros)
       codes += problem.valueGroups * getThreadRows(s) * (s.form == StreamForm::Columns ? 3 : 1);
   }
   return (s.sharesQuery() ? 0 : s.queryRegisters()) + output + scores +
          problem.probabilityTerms * llvm::divideCeil(scores, 2) + kOtherRegisters +
-         kRowRegisters * getThreadRows(s) + codes;
+         kRowRegisters * getThreadRows(s) + kDealtRegisters * problem.dealtCopies + codes;
 }
 
 int64_t plan::getMergeBytes(const Shape &s) {

@@ -48,6 +48,14 @@ static int64_t getScaleBytes(ComponentAttr component) {
          (scale.getZeroPoint() ? 2 : 1);
 }
 
+/// Copies of a lane for 8 rows of so many bytes in memory and in shared memory, if decode has
+/// them dealt, as rows begin within the 32 bytes that memory reads at once; or 0.
+static int64_t getDealtCopies(int64_t rowBytes, int64_t sharedBytes) {
+  int64_t copyBytes = std::min<int64_t>(16, rowBytes & -rowBytes);
+  bool isDealt = rowBytes % 32 != 0 && rowBytes > copyBytes;
+  return isDealt ? llvm::divideCeil(8 * sharedBytes, copyBytes * 32) : 0;
+}
+
 static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
 
 Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
@@ -97,6 +105,9 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
         getRowBytes(element, component.getWidth()) + getScaleBytes(component);
     problem.sharedTokenBytes +=
         getSharedRowBytes(element, component.getWidth()) + getScaleBytes(component);
+    if (phase == Phase::Decode)
+      problem.dealtCopies += getDealtCopies(getRowBytes(element, component.getWidth()),
+                                          getSharedRowBytes(element, component.getWidth()));
     if (ScaleAttr scale = component.getScale(); scale && !scale.getIsStatic())
       problem.tokenScales += getNumScales(component) * (scale.getZeroPoint() ? 2 : 1);
   };
@@ -112,6 +123,8 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
     addConversions(component, padded);
     bool meetsCodes = isQuantized(element);
     problem.meetsCodes |= meetsCodes;
+    if (ScaleAttr scale = component.getScale())
+      problem.hasKeyZeros |= static_cast<bool>(scale.getZeroPoint());
     if (meetsCodes)
       problem.keyGroups = std::max(problem.keyGroups, getNumScales(component));
     problem.queryBytes += getRowBytes(getElement(query), component.getWidth());

@@ -150,18 +150,22 @@ LogicalResult FetchOp::verify() {
     return failure();
   }
   int64_t lanes = getLanes(), chunks = slot.getRowBytes() / getCopyBytes();
+  if (getDealt() && lanes != CopyPlan::kDealtLanes)
+    return emitOpError("expected ")
+           << CopyPlan::kDealtLanes << " lanes for dealt copies, got " << lanes;
   // A lane's chunks are `lanes` apart: with those of a swizzle they keep their place in it.
-  if (!isLinear && getCopyBytes() == 16 && lanes != slot.getSwizzle())
+  if (!getDealt() && !isLinear && getCopyBytes() == 16 && lanes != slot.getSwizzle())
     return emitOpError("expected ")
            << slot.getSwizzle() << " lanes for rows of " << chunks << " chunks, got " << lanes;
-  if (chunks % lanes != 0)
+  if (!getDealt() && chunks % lanes != 0)
     return emitOpError("expected lanes that divide the chunks for rows of ")
            << chunks << " chunks, got " << lanes;
   return verifyPageIds(*this, slot.getRows(), lanes, source.getPageSize(), getIds().getType());
 }
 
-int64_t FetchOp::getCopyBytes() {
+int64_t FetchOp::getSourceRowBytes() {
   PagesType source = getSource().getType();
-  return CopyPlan::getCopyBytes(source.getWidth() *
-                                source.getElementType().getIntOrFloatBitWidth() / 8);
+  return source.getWidth() * source.getElementType().getIntOrFloatBitWidth() / 8;
 }
+
+int64_t FetchOp::getCopyBytes() { return CopyPlan::getCopyBytes(getSourceRowBytes()); }

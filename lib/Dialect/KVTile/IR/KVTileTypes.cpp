@@ -311,26 +311,30 @@ int64_t CopyPlan::getCopyBytes(int64_t rowBytes) {
   return std::min<int64_t>(16, rowBytes & -rowBytes);
 }
 
-int64_t CopyPlan::chooseLanes(int64_t chunks) {
-  // A power of two that divides the chunks; 8 threads read 128 bytes at once, and
+bool CopyPlan::splitsSectors(int64_t rowBytes) {
+  return rowBytes % kSectorBytes != 0 && rowBytes > getCopyBytes(rowBytes);
+}
+
+int64_t CopyPlan::chooseLanes(int64_t copies) {
+  // A power of two that divides the copies; 8 threads read 128 bytes at once, and
   // with fewer threads a row fewer addresses are computed.
   int64_t lanes = 1;
-  while (lanes < 8 && chunks % (2 * lanes) == 0)
+  while (lanes < 8 && copies % (2 * lanes) == 0)
     lanes *= 2;
   return lanes;
 }
 
 CopyPlan CopyPlan::get(int64_t keys, int64_t lanes, int64_t threads, int64_t pageSize) {
   CopyPlan plan;
-  plan.lanes = lanes;
-  plan.chunksPerLane = 0; // by the slot
-  plan.rowsPerPass = threads / lanes;
-  plan.passes = llvm::divideCeil(keys, plan.rowsPerPass);
-  plan.sharesPages = keys % plan.rowsPerPass == 0 && pageSize % plan.rowsPerPass == 0 &&
-                     (keys % pageSize == 0 || pageSize % keys == 0);
-  plan.passesPerPage =
-      plan.sharesPages ? std::min(pageSize, keys) / plan.rowsPerPass : 1;
-  plan.pageIds = plan.passes / plan.passesPerPage;
+  plan.rowsPerPass = kWarpSize / lanes;
+  plan.rowsPerWarp =
+      llvm::alignTo(llvm::divideCeil(keys, threads / kWarpSize), plan.rowsPerPass);
+  plan.isAligned = plan.rowsPerWarp % pageSize == 0 || pageSize % plan.rowsPerWarp == 0;
+  plan.isTileInPage = pageSize % keys == 0;
+  plan.pages = plan.isTileInPage ? 1
+               : plan.isAligned ? llvm::divideCeil(plan.rowsPerWarp, pageSize)
+                              : (plan.rowsPerWarp - 2) / pageSize + 2;
+  plan.pageIds = llvm::divideCeil(plan.pages, kWarpSize);
   return plan;
 }
 

@@ -100,7 +100,8 @@ def PlanPass : Pass<"kvc-plan", "::mlir::ModuleOp"> {
            "gpu: forms of prefill">,
     Option<"split", "split", "int64_t", "0",
            "keys of one decode work item (0: 4096) on a CPU, or what they are a multiple of "
-           "(0: 256) on a GPU; rounded up to a multiple of the tiles">,
+           "(0: 256, or as large a power of two as has up to 64 KiB of cache) on a GPU; rounded "
+           "up to a multiple of the tiles">,
     Option<"cluster", "cluster", "int64_t", "8",
            "gpu: thread blocks of decode that may form a cluster, where its form can: 1, 2, 4 or "
            "8">,

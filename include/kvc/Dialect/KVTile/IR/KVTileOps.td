@@ -291,9 +291,9 @@ def KVTile_StreamOp : KVTile_Op<"stream", [RecursiveMemoryEffects]> {
 def KVTile_LookupOp : KVTile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
   let summary = "page ids of a tile";
   let description = [{
-    Loads the ids that this thread needs to copy tile `tile` of `keys` keys with
-    `lanes` threads a row from pages of `page_size` tokens; ids of pages that the
-    item does not own are never read. Reads nothing, and yields zeros, for tiles past
+    Loads the ids of the pages of those rows of tile `tile`, of `keys` keys, that this
+    thread's warp copies with `lanes` threads a row: of pages of `page_size` tokens, a lane
+    each. Ids of pages that the item does not own are never read. Reads nothing, and yields zeros, for tiles past
     the item's last key.
   }];
   let arguments = (ins KVTile_Pointer:$page_ids, KVTile_ItemType:$item, I32:$tile,
@@ -311,17 +311,23 @@ def KVTile_FetchOp : KVTile_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     Rows of tokens that are no key of the item read as zero, as do columns past the
     width: a probability of 0 times a NaN that was left in a page would be NaN.
+    `lanes` threads share a row, with which `ids` were looked up. With `dealt` these are 4,
+    and the copies of 8 rows are dealt to the lanes of a warp one by one: of rows that begin
+    within the 32 bytes that memory reads at once, it then reads none of these twice.
   }];
   let arguments = (ins KVTile_PagesType:$source, KVTile_PageIdsType:$ids,
                        KVTile_ItemType:$item, I32:$kv_head, I32:$tile, KVTile_Lanes:$lanes,
-                       KVTile_SlotType:$slot);
+                       UnitAttr:$dealt, KVTile_SlotType:$slot);
   let assemblyFormat = [{
-    $source `[` $ids `,` $kv_head `]` `of` $item `tile` $tile `lanes` $lanes `to` $slot
+    $source `[` $ids `,` $kv_head `]` `of` $item `tile` $tile `lanes` $lanes
+    (`dealt` $dealt^)? `to` $slot
     attr-dict `:` qualified(type($source)) `,` qualified(type($ids)) `,`
     qualified(type($slot))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Bytes of a row in memory.
+    int64_t getSourceRowBytes();
     /// Bytes of one copy; below 16 of rows that are not a multiple of it.
     int64_t getCopyBytes();
   }];

@@ -108,7 +108,10 @@ def KVTile_ItemType : KVTile_Type<"Item", "item"> {
 
 def KVTile_PageIdsType : KVTile_Type<"PageIds", "page_ids"> {
   let summary = "page ids that the copy of one tile needs";
-  let description = "`!kvtile.page_ids<4>`: the ids that each thread holds.";
+  let description = [{
+    `!kvtile.page_ids<2>`: two registers of each thread. Of the pages of its warp's rows,
+    lane i has numbers i, 32 + i, ...; of one page, all lanes have the id.
+  }];
   let parameters = (ins "int64_t":$count);
   let assemblyFormat = "`<` $count `>`";
   let genVerifyDecl = 1;
