@@ -9,8 +9,8 @@
 // A warp copies `rowsPerPass` rows at once. Mostly each row has `lanes` threads, whose
 // copies lie `lanes` apart; where they are dealt, the copies of 8 rows are counted
 // through, those of padding too, and a request takes up to 32 that follow each other. A
-// copy has 16 bytes, or as many as rows are aligned to. A row that is no key of the item is copied with size 0, which writes
-// zeros, from an address in a page that the item does own.
+// copy has 16 bytes, or as many as rows are aligned to. A row that is no key of the item is
+// copied with size 0, which writes zeros, from an address in a page that the item does own.
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
@@ -80,15 +80,15 @@ struct LowerLookup final : Lowering<LookupOp> {
 
 /// Copies of a thread in each pass: `count` of one row.
 struct Share {
-  Value row;         ///< Of those of the pass.
-  Value first;       ///< The first copy's place in the row; the others are `lanes` apart.
+  Value row;   ///< Of those of the pass.
+  Value first; ///< The first copy's place in the row; the others are `lanes` apart.
   int64_t count = 1;
-  Value isColumn;    ///< That the only copy is no padding, if it may be.
+  Value isColumn;            ///< That the only copy is no padding, if it may be.
   int64_t lanes = kWarpSize; ///< Lanes from 0 on that have it.
   /// Of each pass, the address in memory, and the bytes to copy if not all.
   SmallVector<std::pair<Value, Value>> passes;
-  Value source;      ///< Its address less those of page and pass, and the row's if rows of a
-                     ///< pass lie in several pages.
+  Value source; ///< Its address less those of page and pass, and the row's if rows of a
+                ///< pass lie in several pages.
 };
 
 /// One fetch as it is emitted.
@@ -150,8 +150,8 @@ Fetch::Fetch(KernelBuilder &k, FetchOp op, const PagesValues &source, ValueRange
       copyBytes(op.getCopyBytes()), realCopies(op.getSourceRowBytes() / copyBytes),
       slotCopies(slotType.getRowBytes() / copyBytes), warps(getThreads(op) / kWarpSize),
       isDealt(op.getDealt()) {
-  passesSharePage = plan.isTileInPage ||
-                    (plan.isAligned && type.getPageSize() % plan.rowsPerPass == 0);
+  passesSharePage =
+      plan.isTileInPage || (plan.isAligned && type.getPageSize() % plan.rowsPerPass == 0);
   warpRow = k.mul(position.warp, plan.rowsPerWarp);
   tileKey = k.mul(tile, slotType.getRows());
   firstKey = k.add(tileKey, warpRow);
@@ -208,8 +208,7 @@ void Fetch::setSource(Share &share) {
   Value first = share.isColumn ? k.select(share.isColumn, share.first, k.i32(0)) : share.first;
   Value offset = k.mul(k.toI64(first), copyBytes);
   if (passesSharePage)
-    offset = k.add(offset,
-                   k.mul(k.mul(k.toI64(share.row), source.tokenStride), elementBytes));
+    offset = k.add(offset, k.mul(k.mul(k.toI64(share.row), source.tokenStride), elementBytes));
   share.source = k.at(headBase, offset);
 }
 
@@ -256,8 +255,8 @@ Value Fetch::sourceOf(int64_t pass, const Share &share) {
     index = k.sub(k.div(row, pageSize), k.div(firstKey, pageSize));
   }
   int64_t most = (begin + plan.rowsPerPass - 1) / pageSize + !plan.isAligned;
-  Value page = k.at(share.source,
-                    pageOffset(index, begin / pageSize, std::min(most, plan.pages - 1)));
+  Value page =
+      k.at(share.source, pageOffset(index, begin / pageSize, std::min(most, plan.pages - 1)));
   return k.at(page, k.mul(k.toI64(k.rem(row, pageSize)), tokenBytes));
 }
 

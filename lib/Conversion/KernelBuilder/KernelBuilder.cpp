@@ -219,8 +219,8 @@ Value KernelBuilder::shuffleXor(Value value, int64_t lanes) {
 }
 
 Value KernelBuilder::shuffle(Value value, Value lane) {
-  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, lane,
-                              i32(kWarpSize - 1), NVVM::ShflKind::idx, UnitAttr());
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, lane, i32(kWarpSize - 1),
+                              NVVM::ShflKind::idx, UnitAttr());
 }
 
 Value KernelBuilder::anyLane(Value condition) {

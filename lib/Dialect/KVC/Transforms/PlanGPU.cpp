@@ -194,8 +194,7 @@ SmallVector<Candidate> plan::rankStreams(const Problem &problem, const AllowedFo
     const GPUCost &cost = candidate.cost;
     return std::make_tuple(cost.registers > kFewRegisters, cost.instructions, cost.shared);
   };
-  std::stable_sort(candidates.begin(), equal, [&](const Candidate &a, const Candidate &b) {
-    return order(a) < order(b);
-  });
+  std::stable_sort(candidates.begin(), equal,
+                   [&](const Candidate &a, const Candidate &b) { return order(a) < order(b); });
   return candidates;
 }

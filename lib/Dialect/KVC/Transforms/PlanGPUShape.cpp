@@ -43,9 +43,9 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
     // Sums of a group beside those of all, and probabilities beside weights.
     codes = kCodeRegisters + (problem.valueGroups > 1 ? scores : 0) + 2 * getThreadRows(s);
     if (problem.keyGroups > 1)
-      codes += scores + problem.keyGroups *
-                            (kKeyGroupRegisters +
-                             (s.form == StreamForm::Rows ? kAllKeysRegisters : 0));
+      codes += scores +
+               problem.keyGroups *
+                   (kKeyGroupRegisters + (s.form == StreamForm::Rows ? kAllKeysRegisters : 0));
     // What is taken off for each row of the query: offsets, and zero points.
     int64_t corrections = (s.keepsOffsets() && problem.offsets > 0) + problem.hasKeyZeros;
     codes += corrections * problem.keyGroups * getThreadRows(s);

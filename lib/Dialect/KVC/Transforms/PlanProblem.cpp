@@ -107,7 +107,7 @@ Problem plan::getProblem(AttentionOp op, Phase phase, const Batch &batch) {
         getSharedRowBytes(element, component.getWidth()) + getScaleBytes(component);
     if (phase == Phase::Decode)
       problem.dealtCopies += getDealtCopies(getRowBytes(element, component.getWidth()),
-                                          getSharedRowBytes(element, component.getWidth()));
+                                            getSharedRowBytes(element, component.getWidth()));
     if (ScaleAttr scale = component.getScale(); scale && !scale.getIsStatic())
       problem.tokenScales += getNumScales(component) * (scale.getZeroPoint() ? 2 : 1);
   };

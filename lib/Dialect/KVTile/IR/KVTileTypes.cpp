@@ -332,8 +332,8 @@ CopyPlan CopyPlan::get(int64_t keys, int64_t lanes, int64_t threads, int64_t pag
   plan.isAligned = plan.rowsPerWarp % pageSize == 0 || pageSize % plan.rowsPerWarp == 0;
   plan.isTileInPage = pageSize % keys == 0;
   plan.pages = plan.isTileInPage ? 1
-               : plan.isAligned ? llvm::divideCeil(plan.rowsPerWarp, pageSize)
-                              : (plan.rowsPerWarp - 2) / pageSize + 2;
+               : plan.isAligned  ? llvm::divideCeil(plan.rowsPerWarp, pageSize)
+                                 : (plan.rowsPerWarp - 2) / pageSize + 2;
   plan.pageIds = llvm::divideCeil(plan.pages, kWarpSize);
   return plan;
 }
