@@ -21,9 +21,12 @@ static constexpr int64_t kRegisterUnit = 256, kReservedShared = 1024;
 /// with these no kernel of an estimate up to 255 was seen to spill.
 static constexpr int64_t kOtherRegisters = 64, kRowRegisters = 4;
 
-/// The same for codes on their way to operands, and for each group along a key, of which a
-/// warp has the scales of its own keys, or in form rows of all.
-static constexpr int64_t kCodeRegisters = 24, kKeyGroupRegisters = 5, kAllKeysRegisters = 3;
+/// The same for codes on their way to operands, and for each group along a key.
+static constexpr int64_t kCodeRegisters = 24, kKeyGroupRegisters = 5;
+
+/// For each such group with zero points, where a warp has those of all keys, in form rows,
+/// and loads the query besides.
+static constexpr int64_t kAllKeysRegisters = 3;
 
 /// For a copy that is dealt: addresses in global and shared memory, what part it has.
 static constexpr int64_t kDealtRegisters = 6;
@@ -43,12 +46,11 @@ static int64_t getRegisters(const Problem &problem, const Shape &s) {
     // Sums of a group beside those of all, and probabilities beside weights.
     codes = kCodeRegisters + (problem.valueGroups > 1 ? scores : 0) + 2 * getThreadRows(s);
     if (problem.keyGroups > 1)
-      codes += scores +
-               problem.keyGroups *
-                   (kKeyGroupRegisters + (s.form == StreamForm::Rows ? kAllKeysRegisters : 0));
-    // What is taken off for each row of the query: offsets, and zero points.
-    int64_t corrections = (s.keepsOffsets() && problem.offsets > 0) + problem.hasKeyZeros;
-    codes += corrections * problem.keyGroups * getThreadRows(s);
+      codes += scores + problem.keyGroups * kKeyGroupRegisters;
+    if (s.keepsOffsets() && problem.offsets > 0)
+      codes += problem.keyGroups * getThreadRows(s);
+    if (s.form == StreamForm::Rows && s.sharesQuery() && problem.hasKeyZeros)
+      codes += problem.keyGroups * (kAllKeysRegisters + getThreadRows(s));
     // Sums of zero points; where warps split the columns, each needs those of all keys.
     if (problem.hasValueZeros)
       codes += problem.valueGroups * getThreadRows(s) * (s.form == StreamForm::Columns ? 3 : 1);
