@@ -72,11 +72,19 @@ def main():
                         help="processes (as many as cores)")  # fmt: skip
     parser.add_argument("--every", type=int, default=1, metavar="N",
                         help="take each Nth chunk of rows only (1)")  # fmt: skip
+    parser.add_argument("--first", type=int, default=0, metavar="N",
+                        help="leave the first N rows out, as an earlier run had them (0)")  # fmt: skip
+    parser.add_argument("--target", action="append", default=[], metavar="NAME",
+                        help="take only this target, or several (all)")  # fmt: skip
     options = parser.parse_args()
-    rows = all_rows()
+    names = list(map(str, TARGETS))
+    if unknown := set(options.target) - set(names):
+        parser.error(f"expected targets of {', '.join(names)}, got {', '.join(unknown)}")
+    names = options.target or names
+    rows = [row for row in all_rows()[options.first :] if str(row["target"]) in names]
     chunks = [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)][:: options.every]
     total, done, failed, start = sum(map(len, chunks)), 0, 0, time.monotonic()
-    print(f"{total:,} of {len(rows):,} combinations on {', '.join(map(str, TARGETS))}", flush=True)
+    print(f"{total:,} of {len(rows):,} combinations on {', '.join(names)}", flush=True)
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         for number, (count, faults) in enumerate(pool.imap_unordered(check_rows, chunks), 1):
             done, failed = done + count, failed + len(faults)
