@@ -279,6 +279,15 @@ def test_decode(stream, case):
     attend(case, LENS, [1] * len(LENS), stream)
 
 
+def test_page_ids_in_several_registers(stream):
+    # 128 rows a warp, on pages that begin with the first of them, or within.
+    form = "<form = tokens_m, rows = 8, keys = 256, stages = 2, warps = 2, query_tokens = 1>"
+    schedule = f"#kvc.gpu_schedule<decode = {form}, prefill = {form}, split = 256>"
+    for page in (1, 3):
+        case = Case(Part(128, I4, "f32"), Part(128, I4, "f32"), page=page, schedule=schedule)
+        attend(case, [1, 700, 255, 513], [1] * 4, stream)
+
+
 PREFILL = [
     Case(Part(128, F8, "f32"), Part(128, F8, "f32"), page=64),
     Case(Part(128, I8, "f32"), Part(128, I8, "f16, group = 32"), page=1, query="f16"),
