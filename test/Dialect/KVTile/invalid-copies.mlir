@@ -193,6 +193,16 @@ func.func @dealt(%pages: !kvtile.pages<16, 8x40xbf16>, %ids: !kvtile.page_ids<2>
 
 // -----
 
+func.func @dealt_scales(%pages: !kvtile.pages<16, 8x6xf32>, %ids: !kvtile.page_ids<2>,
+                        %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x6xf32, linear>) {
+  // expected-error@below {{'kvtile.fetch' op expected a slot that is not linear for dealt copies, got}}
+  kvtile.fetch %pages[%ids, %n] of %item tile %n lanes 4 dealt to %slot
+      : !kvtile.pages<16, 8x6xf32>, !kvtile.page_ids<2>, !kvtile.slot<64x6xf32, linear>
+  return
+}
+
+// -----
+
 func.func @narrow(%pages: !kvtile.pages<16, 8x128xbf16>, %ids: !kvtile.page_ids<2>,
                   %item: !kvtile.item, %n: i32, %slot: !kvtile.slot<64x64xbf16>) {
   // expected-error@below {{'kvtile.fetch' op expected at most 64 columns, got 128}}

@@ -150,6 +150,8 @@ LogicalResult FetchOp::verify() {
     return failure();
   }
   int64_t lanes = getLanes(), chunks = slot.getRowBytes() / getCopyBytes();
+  if (getDealt() && isLinear)
+    return emitOpError("expected a slot that is not linear for dealt copies, got ") << slot;
   if (getDealt() && lanes != CopyPlan::kDealtLanes)
     return emitOpError("expected ")
            << CopyPlan::kDealtLanes << " lanes for dealt copies, got " << lanes;
